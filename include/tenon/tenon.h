@@ -191,6 +191,17 @@ typedef struct tenon_compile_options {
 tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options* options,
                            tenon_program** program);
 
+typedef struct tenon_open_options {
+  size_t struct_size;
+  const char* target; /* that the program was saved for, by its name; NULL: the best that this machine runs */
+  int64_t check_weights; /* other than 0: reads all weights first, to find out whether they are damaged */
+} tenon_open_options;
+
+/* Opens a program that tenon compile has saved, for the CPU. The file is mapped, and must not change as long
+ * as the program lives. A file that is damaged, of a later version, or without code for this machine is an
+ * error. `options` may be NULL. */
+tenon_status tenon_open(const char* path, const tenon_open_options* options, tenon_program** program);
+
 /* Of NULL, nothing is freed. */
 void tenon_free_program(tenon_program* program);
 

@@ -1,13 +1,10 @@
-// program.cpp — models compiled, and run on memory of the caller's.
+// program.cpp — programs, run on memory of the caller's.
 #include "api/program.h"
 
-#include "api/default_context.h"
-#include "api/model.h"
+#include <cstring>
+
 #include "api/sized_struct.h"
 #include "api/status.h"
-#include "compiler/compile.h"
-#include "compiler/tuned_choices.h"
-#include "passes/pipeline.h"
 #include "runtime/cpu/thread_pool.h"
 #include "tensor/byte_count.h"
 
@@ -25,57 +22,13 @@ tenon_program::tenon_program(std::unique_ptr<runtime::Executor> compiled, tenon_
       port.check_passable();
 }
 
-namespace {
-
-// --- options ---
-
-int count_threads(int64_t asked) {
+int tenon::api::count_threads(int64_t asked) {
   if (asked < 0 || asked > kMostRunThreads)
     throw user_error("a program runs with 1 to {} threads, not with {}", kMostRunThreads, asked);
   return std::min(asked == 0 ? this_machine().cores : static_cast<int>(asked), kMostRunThreads);
 }
 
-MatmulPrecision precision_of(const tenon_compile_options& options) {
-  switch (options.precision) {
-    case TENON_PRECISION_F32:
-      return MatmulPrecision::F32;
-    case TENON_PRECISION_BF16:
-      return MatmulPrecision::BF16;
-    default:
-      throw user_error("precision cannot be {}", options.precision);
-  }
-}
-
-std::string device_of(const tenon_compile_options& options) {
-  const tenon_device& device = options.device;
-  if (device.index < 0 ||
-      (device.type == TENON_DEVICE_CPU ? device.index > 0 : device.type != TENON_DEVICE_CUDA))
-    throw user_error("programs cannot run on {}", name_of(device));
-  return device.type == TENON_DEVICE_CPU ? "cpu" : name_of(device);
-}
-
-compiler::CompileContext context_of(const tenon_compile_options& options) {
-  compiler::CompileContext context = default_context({.numerics = numerics_of(options.numerics),
-                                                      .precision = precision_of(options),
-                                                      .threads = count_threads(options.threads),
-                                                      .device = device_of(options)});
-  if (options.cache_folder == nullptr)
-    return context;
-  const std::string folder = options.cache_folder;
-  context.cache = folder.empty() ? std::nullopt : std::optional(codegen::ObjectCache(folder));
-  context.tuning = compiler::tuned_choices(context.cache);
-  return context;
-}
-
-std::unique_ptr<Graph> bind_all(const Graph& graph, const tenon_compile_options& options) {
-  std::unique_ptr<Graph> bound = graph.clone();
-  if (options.dimension_count > 0)
-    given(options.dimensions, "dimensions");
-  for (size_t i = 0; i < options.dimension_count; ++i)
-    bound = bind_dimension(*bound, &given(options.dimensions[i].name, "the name of a dimension"),
-                           options.dimensions[i].size);
-  return bound;
-}
+namespace {
 
 runtime::RunOptions run_options(const tenon_run_options* caller, const tenon_program& program) {
   const tenon_run_options options = read_options(caller);
@@ -278,20 +231,6 @@ class Run {
 };
 
 }  // namespace
-
-tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options* options,
-                           tenon_program** program) {
-  return guard([&] {
-    const Graph& loaded = *given(model, "model").graph;
-    tenon_program*& made = given(program, "program");  // first, lest what is made is lost
-    const tenon_compile_options asked = read_options(options);
-    const compiler::CompileContext context = context_of(asked);
-    const std::unique_ptr<Graph> graph = bind_all(loaded, asked);
-    Journal journal(context.numerics);
-    optimize(*graph, journal);
-    made = new tenon_program(compiler::compile(*graph, context), asked.device);
-  });
-}
 
 void tenon_free_program(tenon_program* program) { delete program; }
 

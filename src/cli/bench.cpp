@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pass_names.h"
+#include "cli/saved_model.h"
 
 namespace tenon::cli {
 namespace {
@@ -43,6 +44,7 @@ void bench(Options& options) {
 void add_bench(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("bench", "measures how long a compiled model takes");
+  options->model.takes_programs = true;
   options->model.add_to(*command);
   add_inputs(*command, options->inputs, "made by rule");
   add_threads(*command, options->bench.run.threads);
@@ -68,7 +70,10 @@ void add_bench(CLI::App& program) {
       examples({"tenon bench builtin:attention --threads 1 --seconds 0.5",
                 "tenon bench builtin:resnet_block --seconds 0.5 --against unfused --json bench.json",
                 "tenon bench builtin:multi_conv_bn --seconds 0.5 --against without=fold-into-weights"}));
-  command->callback([options] { bench(*options); });
+  command->callback([command, options] {
+    refuse_decided(*command, options->model.model, {"--numerics", "--precision", "--device", "--against"});
+    bench(*options);
+  });
 }
 
 }  // namespace tenon::cli

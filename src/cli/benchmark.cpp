@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
+#include "cli/saved_model.h"
 
 namespace tenon::cli {
 
@@ -38,6 +39,12 @@ void check_against(const BenchmarkOptions& options) {
 namespace {
 
 std::vector<Contender> prepare(Graph& graph, const BenchmarkOptions& options) {
+  if (is_saved_program(options.model)) {
+    std::vector<Contender> opened(1);
+    opened[0].name = "saved";
+    opened[0].open(options.model);
+    return opened;
+  }
   const std::set<std::string> left_out = passes_left_out(options);
   const bool needs_original = options.against == "reference" || !left_out.empty();
   std::unique_ptr<Graph> as_read = needs_original ? graph.clone() : nullptr;
@@ -87,8 +94,12 @@ std::string table(const std::vector<Contender>& contenders, ContenderTable::Besi
   const auto of_program = [&](const Contender& each, double milliseconds) {
     return each.executor ? time(milliseconds) : std::string("-");
   };
-  table.add("compile", [&](const Contender& each) { return of_program(each, each.compile_ms); });
-  table.add("  from cache", [&](const Contender& each) { return of_program(each, each.cached_compile_ms); });
+  const bool is_saved = contenders.front().name == "saved";
+  table.add(is_saved ? "open" : "compile",
+            [&](const Contender& each) { return of_program(each, each.compile_ms); });
+  if (!is_saved)
+    table.add("  from cache",
+              [&](const Contender& each) { return of_program(each, each.cached_compile_ms); });
   table.add_need("kernels", [](const Needs& needs) { return fmt::format("{}", needs.kernels); });
   if (std::ranges::any_of(contenders,
                           [](const Contender& each) { return each.needs && each.needs->tuned_kernels > 0; }))

@@ -43,6 +43,7 @@ void add_commands(CLI::App& program) {
   tenon::cli::add_profile(program);
   tenon::cli::add_tune(program);
   tenon::cli::add_report(program);
+  tenon::cli::add_compile(program);
   tenon::cli::add_loops(program);
   tenon::cli::add_passes(program);
   tenon::cli::add_rules(program);

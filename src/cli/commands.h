@@ -14,6 +14,7 @@ void add_run(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_profile(CLI::App& program);
 void add_report(CLI::App& program);
+void add_compile(CLI::App& program);
 void add_tune(CLI::App& program);
 void add_conformance(CLI::App& program);
 void add_ops(CLI::App& program);

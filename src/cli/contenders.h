@@ -24,6 +24,8 @@ struct Contender {
 
   // Twice, the second time with what the first left in a cache. Optimising counts as compiling.
   void compile(const Graph& optimised, double optimize_ms, compiler::CompileContext how);
+  // The same of a saved program, which is opened twice.
+  void open(const std::string& program);
   void run(const Data& inputs, const runtime::RunOptions& options);
   // By the clock of the device, behind another run: launches are queued, as those of a caller who does not
   // wait for each. Nothing where the model runs on the host.
@@ -37,6 +39,7 @@ struct Contender {
  private:
   void run_into(const Data& inputs, const runtime::RunOptions& options);
   void run_on_device(runtime::RunOptions options);
+  void make_outputs();
   void place_on_device(const Data& inputs, runtime::DeviceMemory& memory);
 };
 

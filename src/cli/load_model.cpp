@@ -5,14 +5,19 @@
 #include "base/error.h"
 #include "cli/bindings.h"
 #include "cli/options.h"
+#include "cli/saved_model.h"
 #include "frontends/builtin/builtin.h"
 #include "frontends/read_model.h"
 
 namespace tenon::cli {
 
 void ModelArguments::add_to(CLI::App& command) {
-  CLI::Option* option = command.add_option("MODEL", model, "a file (.onnx, .pt2, .tenon) or builtin:NAME");
+  CLI::Option* option = command.add_option(
+      "MODEL", model,
+      fmt::format("a file (.onnx, .pt2, .tenon{}) or builtin:NAME", takes_programs ? ", .tnp" : ""));
   Offer offered = {.takes_files = true, .suffixes = {".onnx", ".pt2", ".tenon"}};
+  if (takes_programs)
+    offered.suffixes.push_back(".tnp");
   for (const builtin::Model& each : builtin::all_models())
     offered.words.push_back(fmt::format("builtin:{}", each.name));
   offer(option->required(), std::move(offered));
@@ -36,10 +41,24 @@ std::map<std::string, Dim> sizes_of(const ModelArguments& arguments) {
   return sizes;
 }
 
+std::unique_ptr<Graph> load_saved_model(const ModelArguments& arguments) {
+  if (!arguments.takes_programs)
+    throw user_error(
+        "{} is a saved program, which tenon run, bench, profile and print take\n"
+        "  hint: give the model that it was made of",
+        arguments.model);
+  if (!arguments.dims.empty())
+    throw user_error("--dim is for a model: {} is a saved program, for which it was decided by tenon compile",
+                     arguments.model);
+  return read_saved_model(arguments.model);
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> load_model(const ModelArguments& arguments, const onnx::ImportOptions& options) {
   const std::map<std::string, Dim> sizes = sizes_of(arguments);
+  if (is_saved_program(arguments.model))
+    return load_saved_model(arguments);
   std::unique_ptr<Graph> graph = read_model(arguments.model, options);
   if (sizes.empty())
     return graph;

@@ -14,6 +14,7 @@ namespace tenon::cli {
 struct ModelArguments {
   std::string model;              // a path, or builtin:NAME
   std::vector<std::string> dims;  // NAME=N
+  bool takes_programs = false;    // saved ones, too
 
   void add_to(CLI::App& command);
 };

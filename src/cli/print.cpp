@@ -7,6 +7,7 @@
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/saved_model.h"
 #include "cli/show_model.h"
 #include "frontends/builtin/builtin.h"
 #include "views/views.h"
@@ -36,8 +37,23 @@ void note_hashes(const Graph& graph) {
                     count, count == 1 ? " is" : "s are"));
 }
 
+// What a saved program has: the model as it was read, and the program.
+void print_saved(const Options& options) {
+  if (options.show.stage != "imported" && options.show.stage != "program")
+    throw user_error("{} is a saved program, of which there are the stages imported and program",
+                     options.model.model);
+  const auto file = runtime::ProgramFile::open(options.model.model);
+  const std::string text = options.show.stage == "program"
+                               ? show_program(open_saved_program(options.model.model).executor->program())
+                           : options.show.is_graph() ? compiler::model_text(*file)
+                                                     : show(*load_model(options.model), options.show);
+  options.file.empty() ? write_output(text) : write_file(options.file, text);
+}
+
 void print_model(const Options& options) {
   check_options(options);
+  if (is_saved_program(options.model.model))
+    return print_saved(options);
   const std::unique_ptr<Graph> graph = graph_at_stage(load_model(options.model), options.show);
   if (!options.file.empty() && options.show.is_graph())
     return save(*graph, options.file);
@@ -52,6 +68,7 @@ void print_model(const Options& options) {
 void add_print(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand("print", "shows a model");
+  options->model.takes_programs = true;
   options->model.add_to(*command);
   std::vector<std::string> names;
   std::string list = "FORM is one of\n";
@@ -83,7 +100,10 @@ void add_print(CLI::App& program) {
                 "tenon print builtin:matmul_bias_relu --why linear",
                 "tenon print builtin:mlp_softmax --device sm_90 --stage cuda",
                 "tenon print builtin:attention_any_length --dim length=128 --stage program"}));
-  command->callback([options] { print_model(*options); });
+  command->callback([command, options] {
+    refuse_decided(*command, options->model.model, {"--dim", "--device", "--why"});
+    print_model(*options);
+  });
 }
 
 }  // namespace tenon::cli

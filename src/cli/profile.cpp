@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_compiled.h"
+#include "cli/saved_model.h"
 #include "report/print_profile.h"
 
 namespace tenon::cli {
@@ -27,6 +28,16 @@ struct Options {
   MeasureOptions measure;
   int64_t top = 20;
 };
+
+// As far as a saved program says what its kernels do.
+ExplainedProgram open_explained(const std::string& program) {
+  compiler::OpenedProgram opened = open_saved_program(program);
+  ExplainedProgram explained;
+  explained.executor = std::move(opened.executor);
+  for (const Dim& operations : opened.operations)
+    explained.fusion.after.push_back({.sources = {}, .cost = {.operations = operations}, .contraction = {}});
+  return explained;
+}
 
 void profile(const Options& options) {
   check_json(options.json);
@@ -47,18 +58,23 @@ void profile(const Options& options) {
   name_nodes(*graph);
   const Modules modules(*graph);
   const std::unique_ptr<Graph> as_read = graph->clone();
-  const NumericsBudget numerics = parse_numerics_budget(options.numerics);
-  Journal journal(numerics);
-  preparation.passes = optimize_model(*graph, journal);
   ExplainedProgram compiled;
-  preparation.compiling = milliseconds_of([&] {
-                            compiled = compile_model_explained(
-                                *graph, api::default_context({.numerics = numerics,
-                                                              .precision = parse_precision(options.precision),
-                                                              .threads = options.measure.threads,
-                                                              .device = options.device}));
-                          }) /
-                          1e3;
+  if (is_saved_program(options.model.model)) {
+    preparation.compiling = milliseconds_of([&] { compiled = open_explained(options.model.model); }) / 1e3;
+  } else {
+    const NumericsBudget numerics = parse_numerics_budget(options.numerics);
+    Journal journal(numerics);
+    preparation.passes = optimize_model(*graph, journal);
+    preparation.compiling =
+        milliseconds_of([&] {
+          compiled = compile_model_explained(
+              *graph, api::default_context({.numerics = numerics,
+                                            .precision = parse_precision(options.precision),
+                                            .threads = options.measure.threads,
+                                            .device = options.device}));
+        }) /
+        1e3;
+  }
 
   std::optional<Progress> progress;
   MeasureOptions how = options.measure;
@@ -81,6 +97,7 @@ void add_profile(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       program.add_subcommand("profile", "shows where the time of a compiled model goes, step by step");
+  options->model.takes_programs = true;
   options->model.add_to(*command);
   add_inputs(*command, options->inputs, "made by rule");
   add_threads(*command, options->measure.threads);
@@ -97,7 +114,10 @@ void add_profile(CLI::App& program) {
               {".json"});
   command->footer(examples({"tenon profile builtin:resnet_block --seconds 0.5",
                             "tenon profile builtin:attention --seconds 0.5 --threads 1 --trace trace.json"}));
-  command->callback([options] { profile(*options); });
+  command->callback([command, options] {
+    refuse_decided(*command, options->model.model, {"--numerics", "--precision", "--device"});
+    profile(*options);
+  });
 }
 
 }  // namespace tenon::cli

@@ -17,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_compiled.h"
+#include "cli/saved_model.h"
 #include "cli/summary.h"
 #include "compiler/describe.h"
 #include "ir/evaluate.h"
@@ -54,6 +55,14 @@ void check_outputs(const std::string& file, const Graph& graph) {
   }
 }
 
+RunModel run_program(std::shared_ptr<const runtime::Executor> program) {
+  if (const std::optional<compiler::Placement> placement = compiler::placement_of(program->program()))
+    write_note(describe(*placement) + "\n");
+  return [program](const Data& inputs, const runtime::RunOptions& options) {
+    return run_compiled([&] { return program->run(inputs, options); });
+  };
+}
+
 // What runs the model, which must outlive it.
 RunModel prepare(Graph& graph, Engine engine, const CompileContext& how) {
   if (engine == Engine::Reference && how.precision != MatmulPrecision::F32)
@@ -67,12 +76,7 @@ RunModel prepare(Graph& graph, Engine engine, const CompileContext& how) {
                                       }});
     };
   optimize_model(graph, how.numerics);
-  const std::shared_ptr<const runtime::Executor> program = compile_model(graph, how);
-  if (const std::optional<compiler::Placement> placement = compiler::placement_of(program->program()))
-    write_note(describe(*placement) + "\n");
-  return [program](const Data& inputs, const runtime::RunOptions& options) {
-    return run_compiled([&] { return program->run(inputs, options); });
-  };
+  return run_program(compile_model(graph, how));
 }
 
 void write_outputs(const std::string& file, const Graph& graph, const Data& outputs) {
@@ -82,11 +86,18 @@ void write_outputs(const std::string& file, const Graph& graph, const Data& outp
   write_npz(file, {named.begin(), named.end()});
 }
 
+RunModel open(const std::string& program, bool checks_weights) {
+  if (checks_weights)
+    runtime::ProgramFile::open(program)->check_weights();
+  return run_program(open_saved_program(program).executor);
+}
+
 struct RunArguments {
   ModelArguments model;
   std::string inputs, outputs, expected, engine = "compiled", numerics = "default", precision = "f32";
   std::string device = api::default_device();
   double tolerance = 1e-4;
+  bool checks_weights = false;
   runtime::RunOptions run;
 };
 
@@ -148,6 +159,9 @@ class Expectation {
 };
 
 void run(const RunArguments& options) {
+  const bool is_saved = is_saved_program(options.model.model);
+  if (options.checks_weights && !is_saved)
+    throw user_error("--check is for a saved program, which {} is not", options.model.model);
   InputFile file(options.inputs);
   const std::unique_ptr<Graph> graph = file.load(options.model);
   if (!options.outputs.empty()) {
@@ -162,11 +176,13 @@ void run(const RunArguments& options) {
       expectation->take_from(file);
   }
   file.note_others();
-  const RunModel execute = prepare(*graph, parse_engine(options.engine),
-                                   api::default_context({.numerics = parse_numerics_budget(options.numerics),
-                                                         .precision = parse_precision(options.precision),
-                                                         .threads = options.run.threads,
-                                                         .device = options.device}));
+  const RunModel execute =
+      is_saved ? open(options.model.model, options.checks_weights)
+               : prepare(*graph, parse_engine(options.engine),
+                         api::default_context({.numerics = parse_numerics_budget(options.numerics),
+                                               .precision = parse_precision(options.precision),
+                                               .threads = options.run.threads,
+                                               .device = options.device}));
   const auto start = std::chrono::steady_clock::now();
   const Data outputs =
       inputs
@@ -189,6 +205,7 @@ void run(const RunArguments& options) {
 void add_run(CLI::App& program) {
   auto options = std::make_shared<RunArguments>();
   CLI::App* command = program.add_subcommand("run", "runs a model once, and shows what comes out");
+  options->model.takes_programs = true;
   options->model.add_to(*command);
   add_inputs(*command, options->inputs, "made by rule");
   offer_files(command->add_option("--outputs", options->outputs, "writes the outputs to this .npz")
@@ -210,6 +227,8 @@ void add_run(CLI::App& program) {
   add_device(*command, options->device);
   add_threads(*command, options->run.threads);
   add_seed(*command, options->run.seed);
+  command->add_flag("--check", options->checks_weights,
+                    "reads all weights of a saved program first, to find out whether they are damaged");
   command->footer(
       "An input of an ONNX model that has a value in the model keeps it unless --inputs holds another.\n"
       "Inputs made by rule: element i is sin(0.37 i) + 0.1 for floats, 7919 i mod 1000 for integers\n"
@@ -219,7 +238,10 @@ void add_run(CLI::App& program) {
       examples({"tenon run builtin:tiny", "tenon run builtin:attention --outputs out.npz --threads 1",
                 "tenon run builtin:attention_any_length --dim length=100 --engine reference",
                 "tenon run builtin:attention --expected out.npz"}));
-  command->callback([options] { run(*options); });
+  command->callback([command, options] {
+    refuse_decided(*command, options->model.model, {"--engine", "--numerics", "--precision", "--device"});
+    run(*options);
+  });
 }
 
 }  // namespace tenon::cli

@@ -83,7 +83,7 @@ std::string show_compiled(const Graph& graph, const ShowOptions& options, const 
                                                               ? schedule_graph(graph, context).program
                                                               : program_of(graph, context);
   try {
-    return print_program(*program, sizes_of(program->inputs));
+    return show_program(*program);
   } catch (const UserError& error) {
     throw user_error("{}\n  hint: sizes that are not given are 1; give them with {}", error.what(),
                      dims_to_bind(graph));
@@ -113,6 +113,10 @@ std::unique_ptr<Graph> graph_at_stage(std::unique_ptr<Graph> graph, const ShowOp
   if (options.stage == "target" && options.why.empty())
     return compiler::make_target_graph(*graph, api::default_context({.device = options.device}), journal);
   return graph;
+}
+
+std::string show_program(const runtime::Program& program) {
+  return print_program(program, sizes_of(program.inputs));
 }
 
 std::string show(const Graph& graph, const ShowOptions& options) {

@@ -26,6 +26,8 @@ void check_form(const ShowOptions& options);
 
 // The graph as it is at the stage, or where it is last a graph.
 std::unique_ptr<Graph> graph_at_stage(std::unique_ptr<Graph> graph, const ShowOptions& options);
+// Sizes of inputs that are open count as 1.
+std::string show_program(const runtime::Program& program);
 // Of what graph_at_stage gives.
 std::string show(const Graph& graph, const ShowOptions& options);
 

@@ -202,6 +202,14 @@ std::shared_ptr<Program> program_of(const Graph& graph, const CompileContext& co
   return Compilation(graph, context).program();
 }
 
+CountedProgram program_with_operations(const Graph& graph, const CompileContext& context) {
+  Compilation compilation(graph, context);
+  std::vector<Dim> operations;
+  for (const FusedKernel& kernel : compilation.fusion().after)
+    operations.push_back(kernel.cost.operations);
+  return {compilation.program(), std::move(operations)};
+}
+
 FusionReport fusion_of(const Graph& graph, const CompileContext& context) {
   return Compilation(graph, context).fusion();
 }

@@ -15,6 +15,13 @@ std::unique_ptr<runtime::Executor> compile(const Graph& graph, const CompileCont
 // The same before it is loaded: for any target, whatever machine this is.
 std::shared_ptr<runtime::Program> program_of(const Graph& graph, const CompileContext& context);
 
+// The same, and what the kernels of its steps compute, in order.
+struct CountedProgram {
+  std::shared_ptr<runtime::Program> program;
+  std::vector<Dim> operations;
+};
+CountedProgram program_with_operations(const Graph& graph, const CompileContext& context);
+
 // What fusion made of a graph.
 struct FusedKernel {
   std::vector<std::string> sources;  // nodes of the user's model

@@ -1,5 +1,6 @@
 #include "ir/parse.h"
 
+#include "base/error.h"
 #include "base/sampled_hash.h"
 #include "ir/scanner.h"
 #include "tensor/wide.h"
@@ -8,6 +9,13 @@ namespace tenon {
 namespace {
 
 constexpr int kMaximumDepth = 100;  // of nested graphs and types
+
+class AbsentElements : public DeferredElements {
+ public:
+  Tensor tensor() const override {
+    throw user_error("the elements of large constants are not at hand\n  hint: the model itself has them");
+  }
+};
 
 class Parser : Scanner {
  public:
@@ -158,11 +166,14 @@ class Parser : Scanner {
       const auto hash = integer<uint64_t>();
       const auto it =
           options_.literals == nullptr ? LiteralTable::const_iterator() : options_.literals->find(hash);
-      if (options_.literals == nullptr || it == options_.literals->end())
+      if (options_.literals == nullptr || it == options_.literals->end()) {
+        if (options_.takes_absent)
+          return Literal::deferred(element, *extents, std::make_shared<AbsentElements>());
         fail(
             fmt::format("the constant with hash {:#018x} is not at hand\n"
                         "  hint: tenon print MODEL -o FILE.tenon writes constants that read back",
                         hash));
+      }
       return it->second;
     }
     return elements(element, *extents, true);

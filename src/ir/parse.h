@@ -30,6 +30,9 @@ struct ParseOptions {
   // Where the files that constants name are looked up; nothing: no constant may name one.
   std::optional<std::filesystem::path> folder = std::filesystem::path();
   const LiteralTable* literals = nullptr;  // the constants that are printed by hash
+  // Of those that are not in the table, everything but the elements is known: to ask for them is a
+  // user_error.
+  bool takes_absent = false;
 };
 
 // A user_error says line and column.

@@ -111,6 +111,10 @@ std::string print_hash(const Literal& literal) {
                      literal.content_hash());
 }
 
+bool is_large_slice(const Literal& literal) {
+  return std::holds_alternative<Literal::FileSlice>(literal.form()) && literal.count() > kPrintedElements;
+}
+
 // How the constants of a text that goes to a file are told: those that are in no file by where they stand in
 // one that is written beside it.
 struct SavedLiterals {
@@ -127,6 +131,7 @@ class Printer {
  public:
   std::string text;
   const SavedLiterals* saved = nullptr;
+  bool names_files = true;
 
   void top(const Graph& graph) {
     text = "graph " + (is_plain(graph.name()) ? graph.name() : quote(graph.name()));
@@ -223,6 +228,8 @@ class Printer {
   std::string attribute_text(const Attribute& attribute) const {
     if (saved != nullptr && attribute.kind() == AttributeKind::Literal)
       return saved->print(attribute.as<Literal>());
+    if (!names_files && attribute.kind() == AttributeKind::Literal && is_large_slice(attribute.as<Literal>()))
+      return print_hash(attribute.as<Literal>());
     return print(attribute);
   }
 };
@@ -276,6 +283,13 @@ std::string ValueNames::of(Value value) const {
 
 std::string print(const Graph& graph) {
   Printer printer;
+  printer.top(graph);
+  return printer.text;
+}
+
+std::string print_by_hash(const Graph& graph) {
+  Printer printer;
+  printer.names_files = false;
   printer.top(graph);
   return printer.text;
 }

@@ -10,6 +10,9 @@
 namespace tenon {
 
 std::string print(const Graph& graph);
+// The same, but large constants that are in files are printed by hash, too: text that needs no file to be
+// read.
+std::string print_by_hash(const Graph& graph);
 std::string print(const Attribute& attribute);
 // One node as a statement, where values have these names.
 std::string print(const Node& node, const std::function<std::string(Value)>& name);

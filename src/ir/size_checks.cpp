@@ -96,9 +96,13 @@ SizeChecks::Part SizeChecks::make_part(const Node& node) {
     part.contents.push_back(operand.data()->content);
   }
   part.node = part.graph->copy_node(node, [&](Value value) { return inputs.at(value); });
-  for (const std::string& symbol : symbols_of_operands(node))
-    part.symbols.push_back(symbols_.emplace(symbol, symbols_.size()).first->second);
+  number_symbols(part);
   return part;
+}
+
+void SizeChecks::number_symbols(Part& part) {
+  for (const std::string& symbol : symbols_of_operands(*part.node))
+    part.symbols.push_back(symbols_.emplace(symbol, symbols_.size()).first->second);
 }
 
 void SizeChecks::infer(Part& part, const std::map<std::string, Dim>& sizes) {

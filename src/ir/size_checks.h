@@ -9,6 +9,12 @@
 
 namespace tenon {
 
+// A node by itself in a graph, whose inputs are its operands, and what is known of their elements.
+struct SizeCheckText {
+  std::string graph;
+  std::vector<std::optional<Content>> contents;
+};
+
 // What sizes a node takes, its infer knows, so that is asked once more with numbers for symbols. Models
 // repeat themselves, and mostly few of their sizes change from run to run: nodes that are alike are asked
 // once, and only for sizes that they were not asked for lately. What control flow gives may have any sizes,
@@ -16,6 +22,10 @@ namespace tenon {
 class SizeChecks {
  public:
   explicit SizeChecks(const Graph& graph);
+  explicit SizeChecks(const std::vector<SizeCheckText>& texts);
+
+  // What the same checks are made of again.
+  std::vector<SizeCheckText> texts() const;
 
   // Whether all sizes are known, so that there is nothing to check.
   bool empty() const { return parts_.empty(); }
@@ -36,6 +46,7 @@ class SizeChecks {
   };
 
   Part make_part(const Node& node);
+  void number_symbols(Part& part);
   static void infer(Part& part, const std::map<std::string, Dim>& sizes);
 
   std::mutex mutex_;

@@ -16,19 +16,10 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 
 #include <atomic>
-#include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "codegen/llvm/emit.h"
-
-#ifdef __x86_64__
-extern "C" {  // of the compiler's own library: halves to and from wider numbers, on machines that cannot
-void __extendhfsf2();
-void __truncsfhf2();
-void __truncdfhf2();
-}
-#endif
+#include "runtime/cpu/library_functions.h"
 
 namespace tenon::codegen {
 
@@ -164,43 +155,9 @@ std::string generate_text(const loops::Kernel& kernel, const Target& target) {
 
 namespace {
 
-using OfDouble = double (*)(double);
-using OfFloat = float (*)(float);
-template <class Function>
-void* address_of(Function function) {
-  return reinterpret_cast<void*>(function);
-}
-
-// What generated code may call: what emit names, and what LLVM has no instructions for on some machines. A
-// static program has no symbols to look them up by.
-llvm::orc::SymbolMap library_functions(llvm::orc::LLJIT& jit) {
-  const std::pair<const char*, void*> functions[] = {
-      {"sin", address_of(static_cast<OfDouble>(std::sin))},
-      {"cos", address_of(static_cast<OfDouble>(std::cos))},
-      {"tan", address_of(static_cast<OfDouble>(std::tan))},
-      {"ceil", address_of(static_cast<OfDouble>(std::ceil))},
-      {"ceilf", address_of(static_cast<OfFloat>(std::ceil))},
-      {"floor", address_of(static_cast<OfDouble>(std::floor))},
-      {"floorf", address_of(static_cast<OfFloat>(std::floor))},
-      {"trunc", address_of(static_cast<OfDouble>(std::trunc))},
-      {"truncf", address_of(static_cast<OfFloat>(std::trunc))},
-      {"roundeven", address_of(::roundeven)},
-      {"roundevenf", address_of(::roundevenf)},
-      {"fmod", address_of(static_cast<double (*)(double, double)>(std::fmod))},
-      {"fmodf", address_of(static_cast<float (*)(float, float)>(std::fmod))},
-      {"fma", address_of(static_cast<double (*)(double, double, double)>(std::fma))},
-      {"fmaf", address_of(static_cast<float (*)(float, float, float)>(std::fma))},
-      {"memcpy", address_of(std::memcpy)},
-      {"memmove", address_of(std::memmove)},
-      {"memset", address_of(std::memset)},
-#ifdef __x86_64__
-      {"__extendhfsf2", address_of(__extendhfsf2)},
-      {"__truncsfhf2", address_of(__truncsfhf2)},
-      {"__truncdfhf2", address_of(__truncdfhf2)},
-#endif
-  };
+llvm::orc::SymbolMap library_symbols(llvm::orc::LLJIT& jit) {
   llvm::orc::SymbolMap symbols;
-  for (const auto& [name, address] : functions)
+  for (const auto& [name, address] : runtime::library_functions())
     symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
                                           llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   return symbols;
@@ -223,7 +180,7 @@ Jit::Jit() : session_(std::make_unique<Session>()) {
   session_->jit = std::move(*jit);
   llvm::orc::LLJIT& made = *session_->jit;
   if (llvm::Error error =
-          made.getProcessSymbolsJITDylib()->define(llvm::orc::absoluteSymbols(library_functions(made))))
+          made.getProcessSymbolsJITDylib()->define(llvm::orc::absoluteSymbols(library_symbols(made))))
     refuse(std::move(error));
 }
 

@@ -1,0 +1,187 @@
+#include "compiler/save_program.h"
+
+#include <deque>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/link_image.h"
+#include "ir/parse.h"
+#include "runtime/choose_target.h"
+#include "runtime/read_program.h"
+#include "runtime/write_program.h"
+#include "tensor/packing.h"
+
+namespace tenon::compiler {
+
+using runtime::HostStep;
+using runtime::KernelCode;
+using runtime::LoopsStep;
+using runtime::Program;
+using runtime::ProgramFile;
+using runtime::SectionToWrite;
+using runtime::Step;
+
+namespace {
+
+constexpr std::string_view kModelSection = "model";
+constexpr std::string_view kMadeWithSection = "made with";
+
+constexpr uint64_t kPage = 4096;
+
+// --- save ---
+
+// Constants of all targets, each once, by their bytes.
+class Weights {
+ public:
+  // Where the elements of a tensor lie, as they stand in a file.
+  uint64_t place(const Tensor& tensor) {
+    const bool is_packed = info(tensor.dtype()).bits < 8 && tensor.dtype() != DType::Bool;
+    std::shared_ptr<const void> owner;
+    std::span<const std::byte> bytes;
+    if (is_packed) {
+      const auto packed = std::make_shared<std::vector<std::byte>>(pack(tensor));
+      bytes = *packed;
+      owner = packed;
+    } else {
+      const auto shared = std::make_shared<Tensor>(tensor);
+      bytes = shared->bytes();
+      owner = shared;
+    }
+    const auto [first, last] = known_.equal_range(hash_bytes(bytes));
+    for (auto it = first; it != last; ++it)
+      if (std::ranges::equal(pieces_[it->second].bytes, bytes))
+        return pieces_[it->second].offset;
+    // Where the kernel reads them by the page, pages hold nothing else.
+    const uint64_t offset = runtime::align_up(end_, bytes.size() >= kPage ? kPage : kCacheLine);
+    known_.emplace(hash_bytes(bytes), pieces_.size());
+    pieces_.push_back({offset, bytes});
+    owners_.push_back(std::move(owner));
+    end_ = offset + bytes.size();
+    return offset;
+  }
+
+  uint64_t size() const { return end_; }
+  SectionToWrite section() const {
+    return {.name = std::string(runtime::kWeightsSection), .pieces = pieces_, .alignment = kPage};
+  }
+
+ private:
+  uint64_t end_ = 0;
+  std::vector<SectionToWrite::Piece> pieces_;
+  std::vector<std::shared_ptr<const void>> owners_;  // of their bytes
+  std::unordered_multimap<uint64_t, size_t> known_;  // pieces, by hash
+};
+
+// Calls visit(program) for a program and for those of its host steps.
+template <class Visit>
+void for_each_program(Program& program, Visit&& visit) {
+  visit(program);
+  const auto visit_regions = [&](const HostStep& step) {
+    for (const auto& [name, region] : step.regions)
+      for_each_program(*region, visit);
+  };
+  for (const Step& step : program.steps)
+    if (const auto* host = std::get_if<HostStep>(&step))
+      visit_regions(*host);
+    else if (const auto* loops = std::get_if<LoopsStep>(&step))
+      std::ranges::for_each(loops->loops, visit_regions);
+}
+
+// Lays out the code of all these as one image.
+codegen::Image link(Program& program) {
+  std::vector<KernelCode> kernels;
+  for_each_program(program, [&](const Program& each) {
+    kernels.insert(kernels.end(), each.code.begin(), each.code.end());
+  });
+  codegen::Image image = codegen::link_image(kernels, program.target.architecture);
+  size_t next = 0;
+  for_each_program(program, [&](Program& each) {
+    for (KernelCode& code : each.code)
+      code = runtime::code_in_image(image.entries[next++]);
+  });
+  return image;
+}
+
+SectionToWrite text_section(std::string_view name, const std::string& text) {
+  return {.name = std::string(name), .pieces = {{0, std::as_bytes(std::span(text))}}};
+}
+
+}  // namespace
+
+SavedSizes save_program(const GraphToSave& graph, const std::vector<TargetToSave>& targets,
+                        const std::filesystem::path& path) {
+  std::deque<std::string> contents;  // of the sections, which point to them
+  std::vector<SectionToWrite> sections;
+  const auto add = [&](std::string_view name, std::string content) {
+    sections.push_back(text_section(name, contents.emplace_back(std::move(content))));
+    return contents.back().size();
+  };
+  add(kModelSection, print_by_hash(graph.model));
+  add(kMadeWithSection, graph.made_with);
+  std::vector<runtime::SavedTarget> saved;
+  for (const auto& [name, context] : targets)
+    saved.push_back({name, context.target.architecture, context.target.cpu, context.target.features});
+  add(runtime::kTargetsSection, print_targets(saved));
+  Weights weights;
+  SavedSizes sizes;
+  for (const auto& [name, context] : targets) {
+    const auto& [program, operations] = program_with_operations(graph.optimised, context);
+    freeze_constants(*program, context.backend->make_device(context.device));
+    codegen::Image image = link(*program);
+    add(runtime::tables_section(name),
+        runtime::write_tables({.program = *program,
+                               .imports = image.imports,
+                               .operations = operations,
+                               .place = [&](const Tensor& constant) { return weights.place(constant); }}));
+    sizes.code += add(runtime::code_section(name), std::move(image.bytes));
+    sections.back().alignment = runtime::page_of(context.target.architecture);
+  }
+  sections.push_back(weights.section());
+  write_program_file(path, sections);
+  sizes.weights = weights.size();
+  sizes.file = std::filesystem::file_size(path);
+  return sizes;
+}
+
+// --- open ---
+
+namespace {
+
+std::string_view text_of(const ProgramFile& file, std::string_view section) {
+  const std::span<const std::byte> bytes = file.bytes_of(section);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+OpCall parse_call(const std::string& text) {
+  const std::unique_ptr<Graph> graph = parse(text, {.folder = std::nullopt, .takes_absent = true});
+  if (graph->node_count() != 1)
+    throw user_error("a host step is of one node");
+  return OpCall(*graph->first());
+}
+
+std::shared_ptr<SizeChecks> make_size_checks(const std::vector<SizeCheckText>& texts) {
+  return std::make_shared<SizeChecks>(texts);
+}
+
+}  // namespace
+
+OpenedProgram open_program(const ProgramFile& file, std::string_view wanted) {
+  constexpr runtime::GraphParts parts = {.call = parse_call, .size_checks = make_size_checks};
+  const std::string target = runtime::choose_target(file, this_machine(), wanted);
+  runtime::ReadProgram read = read_program(file, target, &parts);
+  return {.executor = std::make_unique<runtime::Executor>(read.program, read.device),
+          .operations = std::move(read.operations),
+          .target = target};
+}
+
+std::unique_ptr<Graph> read_saved_model(const ProgramFile& file) {
+  return with_context(
+      [&] { return file.path().string(); },
+      [&] { return parse(text_of(file, kModelSection), {.folder = std::nullopt, .takes_absent = true}); });
+}
+
+std::string model_text(const ProgramFile& file) { return std::string(text_of(file, kModelSection)); }
+std::string made_with(const ProgramFile& file) { return std::string(text_of(file, kMadeWithSection)); }
+
+}  // namespace tenon::compiler

@@ -1,0 +1,72 @@
+// program_file.h — the container of saved programs: named sections in one file that is mapped and used where
+// it lies. docs/compile.md has the layout.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mapped_file.h"
+
+namespace tenon::runtime {
+
+constexpr uint32_t kProgramFormat = 1;  // of files that this version writes, and the latest that it reads
+constexpr std::string_view kProgramExtension = ".tnp";
+
+// The packed constants of all targets. As the only section, it is not read when a program is opened.
+constexpr std::string_view kWeightsSection = "weights";
+
+class ProgramFile {
+ public:
+  // Checks the header, that the file is whole, and the hashes of all sections but the weights. What is no
+  // saved program, a damaged one, or one of a later format is a user_error.
+  static std::shared_ptr<const ProgramFile> open(const std::filesystem::path& path);
+
+  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+  const std::filesystem::path& path() const { return file_->path(); }
+  bool has(std::string_view name) const;
+  // Where a section lies in the file. One that is missing is a user_error.
+  uint64_t offset_of(std::string_view name) const;
+  std::span<const std::byte> bytes_of(std::string_view name) const;
+
+  // Reads all weights to find out whether they are damaged.
+  void check_weights() const;
+
+  struct Section {
+    std::string name;
+    uint64_t offset, size, hash;
+  };
+  const std::vector<Section>& sections() const { return sections_; }
+
+ private:
+  explicit ProgramFile(std::shared_ptr<const MappedFile> file) : file_(std::move(file)) {}
+
+  void read_header();
+  const Section& find(std::string_view name) const;
+  void check(const Section& section) const;
+
+  std::shared_ptr<const MappedFile> file_;
+  std::vector<Section> sections_;
+};
+
+// The multiple of `alignment` that comes next.
+constexpr uint64_t align_up(uint64_t offset, uint64_t alignment) {
+  return (offset + alignment - 1) / alignment * alignment;
+}
+
+// A section to be written: pieces in the order of their offsets in it, with zeros between them.
+struct SectionToWrite {
+  struct Piece {
+    uint64_t offset;
+    std::span<const std::byte> bytes;
+  };
+
+  std::string name;
+  std::vector<Piece> pieces;
+  uint64_t alignment = sizeof(uint64_t);  // in the file
+};
+
+// The file is there as a whole or not at all.
+void write_program_file(const std::filesystem::path& path, const std::vector<SectionToWrite>& sections);
+
+}  // namespace tenon::runtime

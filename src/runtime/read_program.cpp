@@ -1,0 +1,281 @@
+#include "runtime/read_program.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "runtime/program_archive.h"
+#include "tensor/packing.h"
+
+namespace tenon::runtime {
+namespace {
+
+[[noreturn]] void refuse() { throw user_error("the saved program is damaged: its tables make no sense"); }
+
+constexpr int kMostNested = 64;
+
+class Reader : public ProgramArchive<Reader> {
+ public:
+  Reader(const ProgramFile& file, std::string_view target, const GraphParts* parts)
+      : file_(file),
+        image_(file.bytes_of(code_section(target))),
+        weights_(file.offset_of(kWeightsSection)),
+        parts_(parts) {
+    const std::span<const std::byte> bytes = file.bytes_of(tables_section(target));
+    rest_ = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    uint64_t texts = 0;
+    count(texts);
+    for (uint64_t i = 0; i < texts; ++i) {
+      uint64_t size = 0;
+      count(size);
+      texts_.push_back(rest_.substr(0, size));
+      rest_.remove_prefix(size);
+    }
+    dims_.resize(texts_.size());
+  }
+
+  ReadProgram read() {
+    ReadProgram made{.program = std::make_shared<Program>(), .device = nullptr, .operations = {}};
+    Imports imports;
+    visit(*made.program);
+    all(imports.names, imports.offset, made.operations);
+    const uint64_t table = imports.names.size() * sizeof(void*);
+    if (!rest_.empty() || imports.offset % page_of(made.program->target.architecture) != 0 ||
+        imports.offset > image_.size() || table > image_.size() - imports.offset)
+      refuse();
+    made.device = make_cpu_device(load_image(file_.file(), image_, imports));
+    return made;
+  }
+
+ private:
+  friend class ProgramArchive<Reader>;
+  using ProgramArchive::visit;
+
+  // Nothing is nested so deep that the stack would not do.
+  class Nested {
+   public:
+    explicit Nested(Reader& reader) : depth_(reader.depth_) {
+      if (++depth_ > kMostNested)
+        refuse();
+    }
+    ~Nested() { --depth_; }
+    Nested(const Nested&) = delete;
+    Nested& operator=(const Nested&) = delete;
+
+   private:
+    int& depth_;
+  };
+
+  void number(uint64_t& value) {
+    value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty())
+        refuse();
+      const auto byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80)
+        return;
+    }
+    refuse();
+  }
+  void bounded(uint64_t& value, uint64_t bound) {
+    number(value);
+    if (value >= bound)
+      refuse();
+  }
+  // Of what takes a byte each at least.
+  void count(uint64_t& value) { bounded(value, rest_.size() + 1); }
+  uint64_t text_number() {
+    uint64_t value = 0;
+    bounded(value, texts_.size());
+    return value;
+  }
+  void text(std::string& text) { text = texts_[text_number()]; }
+  void dim(Dim& dim) {
+    const uint64_t number = text_number();
+    if (!dims_[number])
+      dims_[number] = Dim::parse(texts_[number]);
+    dim = *dims_[number];
+  }
+
+  void constants(Prepare& prepare) {
+    uint64_t steps = 0;
+    count(steps);
+    for (uint64_t i = 0; i < steps; ++i) {
+      PrepareStep step{.slot = 0, .weights = {i}};
+      std::string name;
+      all(step.slot, name);
+      prepare.steps.push_back(step);
+      prepare.weights.push_back({.name = name, .literal = literal()});
+    }
+  }
+
+  Literal literal() {
+    DType dtype{};
+    Extents extents;
+    all(dtype, extents);
+    if (dtype == DType::String)
+      return strings(extents);
+    uint64_t offset = 0;
+    number(offset);
+    if (offset > file_.file()->bytes().size())
+      refuse();
+    return Literal::file_slice(dtype, extents, file_.file(), weights_ + offset,
+                               packed_size(dtype, element_count(extents)));
+  }
+
+  Tensor strings(const Extents& extents) {
+    std::vector<std::string> strings;
+    visit(strings);
+    if (element_count(extents) != std::ssize(strings))
+      refuse();
+    return Tensor::strings(std::move(strings), extents);
+  }
+
+  void code(std::vector<KernelCode>& code) {
+    uint64_t kernels = 0;
+    count(kernels);
+    for (uint64_t i = 0; i < kernels; ++i) {
+      std::vector<uint64_t> entries;
+      visit(entries);
+      if (std::ranges::any_of(entries, [&](uint64_t entry) { return entry >= image_.size(); }))
+        refuse();
+      code.push_back(code_in_image(entries));
+    }
+  }
+
+  void step(uint64_t kind, Step& step) {
+    if (kind == Step(KernelStep()).index()) {
+      visit(step.emplace<KernelStep>());
+    } else if (kind == Step(AliasStep()).index()) {
+      visit(step.emplace<AliasStep>());
+    } else if (kind == Step(LoopsStep()).index()) {
+      read(step.emplace<LoopsStep>());
+    } else if (kind == Step(CopyStep()).index()) {
+      refuse();
+    } else {
+      step = read_host_step();
+    }
+  }
+
+  HostStep read_host_step() {
+    std::string op, described, graph;
+    all(op, described, graph);
+    if (parts_ == nullptr)
+      throw unsupported("{}: {} runs in the reference evaluator, which this runtime does without", described,
+                        op);
+    HostStep step{.call = parts_->call(graph), .reads = {}, .writes = {}, .regions = {}};
+    visit_places(step);
+    return step;
+  }
+
+  void read(LoopsStep& step) {
+    uint64_t loops = 0;
+    count(loops);
+    for (uint64_t i = 0; i < loops; ++i)
+      step.loops.push_back(read_host_step());
+    all(step.reads, step.writes);
+  }
+
+  void size_checks(std::shared_ptr<SizeChecks>& checks) {
+    uint64_t parts = 0;
+    count(parts);
+    std::vector<SizeCheckText> texts(parts);
+    for (SizeCheckText& each : texts) {
+      visit(each.graph);
+      uint64_t contents = 0;
+      count(contents);
+      for (uint64_t i = 0; i < contents; ++i)
+        each.contents.push_back(content());
+    }
+    if (texts.empty())
+      return;
+    if (parts_ == nullptr)
+      throw unsupported("the sizes of its inputs are open, which this runtime cannot check");
+    checks = parts_->size_checks(texts);
+  }
+
+  std::optional<Content> content() {
+    bool has_tensor = false;
+    std::optional<std::vector<Dim>> dims;
+    all(has_tensor, dims);
+    if (!has_tensor)
+      return dims ? std::optional(Content{.tensor = std::nullopt, .dims = dims}) : std::nullopt;
+    return Content{.tensor = tensor(), .dims = dims};
+  }
+
+  Tensor tensor() {
+    DType dtype{};
+    Extents extents;
+    all(dtype, extents);
+    if (dtype == DType::String)
+      return strings(extents);
+    std::string bytes;
+    text(bytes);
+    Tensor made(dtype, extents);
+    if (made.bytes().size() != bytes.size())
+      refuse();
+    std::memcpy(made.mutable_bytes().data(), bytes.data(), bytes.size());
+    return made;
+  }
+
+  const ProgramFile& file_;
+  const std::span<const std::byte> image_;
+  const uint64_t weights_;  // where they begin in the file
+  const GraphParts* const parts_;
+  std::string_view rest_;
+  std::vector<std::string_view> texts_;
+  std::vector<std::optional<Dim>> dims_;  // of the texts that are sizes
+  int depth_ = 0;
+};
+
+// That all numbers stand for something there is.
+void check_numbers(const Program& program) {
+  const size_t slots = program.slots.size();
+  const auto has_slot = [&](size_t slot) { return slot < slots; };
+  const auto has_home = [&](const Slot& slot) {
+    const auto fits = [&](size_t count) {
+      return slot.number >= 0 && static_cast<uint64_t>(slot.number) < count;
+    };
+    return (slot.home != Home::Input || fits(program.inputs.size())) &&
+           (slot.home != Home::Output || fits(program.outputs.size())) &&
+           (!slot.alias || *slot.alias < slots);
+  };
+  bool is_sound = program.output_names.size() == program.outputs.size() &&
+                  std::ranges::all_of(program.slots, has_home) &&
+                  std::ranges::all_of(program.outputs, has_slot);
+  for (const PrepareStep& step : program.prepare.steps)
+    is_sound = is_sound && has_slot(step.slot);
+  const auto check_regions = [](const HostStep& step) {
+    for (const auto& [name, region] : step.regions)
+      check_numbers(*region);
+  };
+  for (const Step& step : program.steps) {
+    for_each_slot(step, [&](size_t slot) { is_sound = is_sound && has_slot(slot); });
+    if (const auto* kernel = std::get_if<KernelStep>(&step))
+      is_sound = is_sound && kernel->code < program.code.size() &&
+                 kernel->regions.size() == program.code[kernel->code].regions && !kernel->sources.empty();
+    else if (const auto* host = std::get_if<HostStep>(&step))
+      check_regions(*host);
+    else if (const auto* loops = std::get_if<LoopsStep>(&step))
+      std::ranges::for_each(loops->loops, check_regions);
+  }
+  if (!is_sound)
+    refuse();
+}
+
+}  // namespace
+
+std::string tables_section(std::string_view target) { return fmt::format("tables {}", target); }
+std::string code_section(std::string_view target) { return fmt::format("code {}", target); }
+
+ReadProgram read_program(const ProgramFile& file, std::string_view target, const GraphParts* parts) {
+  return with_context([&] { return file.path().string(); },
+                      [&] {
+                        ReadProgram made = Reader(file, target, parts).read();
+                        check_numbers(*made.program);
+                        return made;
+                      });
+}
+
+}  // namespace tenon::runtime

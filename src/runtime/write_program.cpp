@@ -1,0 +1,172 @@
+#include "runtime/write_program.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "ir/print.h"
+#include "runtime/prepare.h"
+#include "runtime/program_archive.h"
+
+namespace tenon::runtime {
+namespace {
+
+void append_number(std::string& bytes, uint64_t number) {
+  for (; number >= 0x80; number >>= 7)
+    bytes += static_cast<char>(number | 0x80);
+  bytes += static_cast<char>(number);
+}
+
+class Writer : public ProgramArchive<Writer> {
+ public:
+  explicit Writer(const TablesToWrite& tables) : place_(tables.place) {
+    auto program = tables.program;  // to visit means to be able to change
+    auto imports = tables.imports;
+    auto operations = tables.operations;
+    visit(program);
+    all(imports.names, imports.offset, operations);
+  }
+
+  // Texts first, each once, for names and sizes come again and again.
+  std::string bytes() const {
+    std::string bytes;
+    append_number(bytes, texts_.size());
+    for (const std::string* text : texts_) {
+      append_number(bytes, text->size());
+      bytes += *text;
+    }
+    return bytes + body_;
+  }
+
+ private:
+  friend class ProgramArchive<Writer>;
+  using ProgramArchive::visit;
+
+  struct Nested {
+    explicit Nested(Writer&) {}
+  };
+
+  void number(uint64_t& value) { append_number(body_, value); }
+  void bounded(uint64_t& value, uint64_t) { number(value); }
+  void count(uint64_t& value) { number(value); }
+  void text(const std::string& text) {
+    const auto [it, is_new] = numbers_.emplace(text, texts_.size());
+    if (is_new)
+      texts_.push_back(&it->first);
+    append_number(body_, it->second);
+  }
+  void dim(const Dim& dim) { text(dim.to_string()); }
+
+  void constants(Prepare& prepare) {
+    append_number(body_, prepare.steps.size());
+    for (PrepareStep& step : prepare.steps) {
+      Weight& weight = prepare.weights[step.weights.front()];
+      all(step.slot, weight.name);
+      tensor(weight.literal.tensor(), true);
+    }
+  }
+
+  void tensor(const Tensor& tensor, bool is_placed) {
+    DType dtype = tensor.dtype();
+    Extents extents = tensor.extents();
+    all(dtype, extents);
+    if (dtype == DType::String) {
+      std::vector<std::string> strings = tensor.strings();
+      visit(strings);
+    } else if (is_placed) {
+      append_number(body_, place_(tensor));
+    } else {
+      text({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});
+    }
+  }
+
+  void code(std::vector<KernelCode>& code) {
+    append_number(body_, code.size());
+    for (const KernelCode& each : code) {
+      std::vector<uint64_t> entries(each.regions);
+      std::memcpy(entries.data(), each.bytes.data(), entries.size() * sizeof(uint64_t));
+      visit(entries);
+    }
+  }
+
+  void step(uint64_t, Step& step) {
+    if (auto* kernel = std::get_if<KernelStep>(&step))
+      visit(*kernel);
+    else if (auto* host = std::get_if<HostStep>(&step))
+      write(*host);
+    else if (auto* alias = std::get_if<AliasStep>(&step))
+      visit(*alias);
+    else if (auto* loops = std::get_if<LoopsStep>(&step))
+      write(*loops);
+    else
+      CHECK(false, "a program for a device is saved");
+  }
+
+  void write(HostStep& step) {
+    const Node& node = step.call.node();
+    text(std::string(node.op().name));
+    text(node.describe());
+    text(print_by_hash(node.graph()));
+    visit_places(step);
+  }
+
+  void write(LoopsStep& step) {
+    append_number(body_, step.loops.size());
+    for (HostStep& loop : step.loops)
+      write(loop);
+    all(step.reads, step.writes);
+  }
+
+  void size_checks(const std::shared_ptr<SizeChecks>& checks) {
+    const std::vector<SizeCheckText> texts = checks ? checks->texts() : std::vector<SizeCheckText>();
+    append_number(body_, texts.size());
+    for (const auto& [graph, contents] : texts) {
+      text(graph);
+      append_number(body_, contents.size());
+      for (const std::optional<Content>& content : contents)
+        write(content);
+    }
+  }
+
+  void write(const std::optional<Content>& content) {
+    bool has_tensor = content && content->tensor;
+    std::optional<std::vector<Dim>> dims = content ? content->dims : std::nullopt;
+    all(has_tensor, dims);
+    if (has_tensor)
+      tensor(*content->tensor, false);
+  }
+
+  const std::function<uint64_t(const Tensor&)>& place_;
+  std::string body_;
+  std::unordered_map<std::string, uint64_t> numbers_;
+  std::vector<const std::string*> texts_;  // by number
+};
+
+}  // namespace
+
+void freeze_constants(Program& program, const std::shared_ptr<Device>& device) {
+  CHECK(!has_varying_weights(program), "the weights of {} vary", program.name);
+  Prepared prepared = run_prepare(program, device);
+  if (prepared.failure)
+    std::rethrow_exception(prepared.failure);
+  Prepare frozen;
+  for (const PrepareStep& step : program.prepare.steps) {
+    const std::string& name = program.prepare.weights[step.weights.front()].name;
+    frozen.steps.push_back({.slot = step.slot, .weights = {frozen.weights.size()}});
+    frozen.weights.push_back({.name = name, .literal = std::move(prepared.constants[step.slot])});
+  }
+  program.prepare = std::move(frozen);
+  const auto freeze_regions = [&](const HostStep& step) {
+    for (const auto& [name, region] : step.regions)
+      freeze_constants(*region, device);
+  };
+  for (const Step& step : program.steps)
+    if (const auto* host = std::get_if<HostStep>(&step))
+      freeze_regions(*host);
+    else if (const auto* loops = std::get_if<LoopsStep>(&step))
+      std::ranges::for_each(loops->loops, freeze_regions);
+}
+
+std::string write_tables(const TablesToWrite& tables) { return Writer(tables).bytes(); }
+
+}  // namespace tenon::runtime

@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+
+#include "cli/shell.h"
+
+namespace tenon::cli {
+namespace {
+
+class Compile : public CommandLine {
+ protected:
+  void compile(const std::string& model, const std::string& options = "") const {
+    const Outcome outcome = shell("tenon compile " + model + " -o a.tnp " + options);
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    EXPECT_EQ(outcome.out.find("wrote a.tnp: "), 0U) << outcome.out;
+  }
+};
+
+TEST_F(Compile, WritesWhatRunsLikeTheModel) {
+  for (const char* model : {"attention", "resnet_block", "cond", "scan", "while_loop"}) {
+    const Outcome compiled = shell(std::string("tenon run --outputs a.npz builtin:") + model);
+    EXPECT_EQ(compiled.status, 0) << compiled.error;
+    compile(std::string("builtin:") + model);
+    expect_done("tenon run a.tnp --check --outputs b.npz", compiled.out);
+    expect_done("cmp a.npz b.npz", "");
+  }
+}
+
+TEST_F(Compile, LeavesSizesOpenOrFixesThem) {
+  compile("builtin:attention_any_length");
+  const Outcome open = shell("tenon run a.tnp");
+  EXPECT_EQ(open.out, shell("tenon run builtin:attention_any_length").out);
+  expect_refused("tenon run a.tnp --dim length=9",
+                 "--dim is for a model: a.tnp is a saved program, for which it was decided by tenon compile");
+  compile("builtin:attention_any_length", "--dim length=9");
+  EXPECT_EQ(shell("tenon run a.tnp").out, shell("tenon run builtin:attention_any_length --dim length=9").out);
+}
+
+TEST_F(Compile, IsShown) {
+  compile("builtin:tiny");
+  const std::string model = shell("tenon print a.tnp").out;
+  EXPECT_EQ(model.find("graph tiny(%x: f32[1,4]) {\n"), 0U) << model;
+  EXPECT_EQ(shell("tenon print a.tnp --stage program").out,
+            shell("tenon print builtin:tiny --stage program").out);
+  EXPECT_NE(shell("tenon print a.tnp --as fx").out.find("placeholder"), std::string::npos);
+  EXPECT_EQ(shell("tenon print a.tnp -o b.tenon").status, 0);
+  EXPECT_EQ(read_file(folder_ / "b.tenon"), model);
+  expect_refused("tenon print a.tnp --stage fused",
+                 "a.tnp is a saved program, of which there are the stages imported and program");
+}
+
+TEST_F(Compile, IsMeasured) {
+  compile("builtin:resnet_block");
+  const Outcome bench = shell("tenon bench a.tnp --seconds 0 --json b.json");
+  EXPECT_EQ(bench.status, 0) << bench.error;
+  EXPECT_NE(bench.out.find("\nopen "), std::string::npos);
+  EXPECT_EQ(bench.out.find("compile"), std::string::npos);
+  const Outcome profile = shell("tenon profile a.tnp --seconds 0");
+  EXPECT_EQ(profile.status, 0) << profile.error;
+  EXPECT_NE(profile.out.find("GFLOP/s"), std::string::npos);
+  for (const char* command : {"bench --against unfused", "profile --precision bf16", "run --engine reference",
+                              "run --device cpu"}) {
+    const std::string text = command, option = text.substr(text.find("--"));
+    expect_refused(
+        "tenon " + text + " a.tnp",
+        option.substr(0, option.find(' ')) +
+            " is for a model: a.tnp is a saved program, for which it was decided by tenon compile");
+  }
+}
+
+TEST_F(Compile, RefusesWhatItCannotWrite) {
+  expect_refused("tenon compile builtin:tiny -o a.onnx", "cannot write a.onnx: its name must end in .tnp");
+  expect_refused("tenon compile builtin:tiny -o none/a.tnp",
+                 "cannot write none/a.tnp: No such file or directory");
+  EXPECT_EQ(files(), std::set<std::string>{});
+}
+
+TEST_F(Compile, IsNoModelForOtherCommands) {
+  compile("builtin:tiny");
+  for (const char* command : {"optimize", "verify", "bisect", "tune", "report -o r.html", "compile -o b.tnp"})
+    expect_refused(
+        std::string("tenon ") + command + " a.tnp",
+        "a.tnp is a saved program, which tenon run, bench, profile and print take\n  hint: give the "
+        "model that it was made of");
+}
+
+TEST_F(Compile, RefusesWhatIsDamaged) {
+  compile("builtin:tiny");
+  const std::string whole = read_file(folder_ / "a.tnp");
+  folder_.write("cut.tnp", whole.substr(0, 100));
+  expect_refused("tenon run cut.tnp", "cut.tnp: the saved program is cut off: 100 of its " +
+                                          std::to_string(whole.size()) + " bytes are there");
+  folder_.write("text.tnp", "graph main() { return }");
+  expect_refused("tenon run text.tnp", "text.tnp: this is no saved program");
+  std::string damaged = whole;
+  damaged[whole.find("graph tiny")] = 'G';
+  folder_.write("damaged.tnp", damaged);
+  for (const char* command : {"run", "bench", "profile", "print"})
+    expect_refused(
+        std::string("tenon ") + command + " damaged.tnp",
+        "damaged.tnp: the saved program is damaged: its section \"model\" is not as it was written");
+}
+
+TEST_F(Compile, FindsDamagedWeights) {
+  compile("builtin:resnet_block");
+  std::string damaged = read_file(folder_ / "a.tnp");
+  damaged[damaged.size() - 100] ^= 1;
+  folder_.write("a.tnp", damaged);
+  EXPECT_EQ(shell("tenon run a.tnp").status, 0);
+  expect_refused("tenon run a.tnp --check",
+                 "a.tnp: the saved program is damaged: its section \"weights\" is not as it was written");
+  expect_refused("tenon run builtin:tiny --check",
+                 "--check is for a saved program, which builtin:tiny is not");
+}
+
+TEST_F(Compile, RunsForATargetThatThereIs) {
+  compile("builtin:tiny");
+  EXPECT_EQ(shell("TENON_TARGET=native tenon run a.tnp").status, 0);
+  expect_refused("TENON_TARGET=avx2 tenon run a.tnp",
+                 "a.tnp: the saved program has no code for avx2; it has code for native");
+}
+
+}  // namespace
+}  // namespace tenon::cli
