@@ -34,6 +34,7 @@ constexpr int64_t kMoreAtOnce = 1024;         // where half of the registers are
 constexpr int64_t kFewerAtOnce = 256;         // with 255, as sums of warpgroups need them
 constexpr int64_t kFewHeld = 32;              // elements that are held in them, and others beside
 constexpr int64_t kMostHeldOfHalf = 80;
+constexpr int64_t kSlotsToOverlapProducts = 4;
 constexpr int64_t kMostRegisterBytes = 16 << 10;
 constexpr int64_t kMostSharedBytes = 228 << 10;  // of a multiprocessor, on any GPU
 
@@ -130,7 +131,9 @@ class Emitter : private TileText {
     team_ = team_of(region);
     const Layouts layouts(kernel_, pipelined, team_.threads, team_.is_cluster());
     layouts_ = &layouts;
-    swizzled_ = find_swizzled(region);
+    WarpgroupProducts products = find_warpgroup_products(region);
+    swizzled_ = std::move(products.factors);
+    warpgroup_products_ = std::move(products.loops);
     if (team_.threads > 1)
       barriers_ = find_barriers(kernel_, pipelined, layouts, folds_synchronise(team_));
     writer_.open("extern \"C\" __global__ void {}__launch_bounds__({}) {}({})",
@@ -304,6 +307,7 @@ class Emitter : private TileText {
   void run(const Statement& statement, bool has_others) {
     const auto* loop = std::get_if<Loop>(&statement);
     const bool waits = barriers_.contains(&statement);
+    wait_for_products_of(statement);
     const Pipeline* pipeline = loop == nullptr ? nullptr : pipelined_->find(*loop);
     // The first copies of a pipelined loop begin before blocks wait for each other to start.
     if (waits || (&statement == awaits_start_ && pipeline == nullptr))
@@ -479,8 +483,33 @@ class Emitter : private TileText {
             .step = is_persistent ? blocks("gridDim.x") : std::to_string(loop.step)};
   }
 
-  void run_pipelined(const Loop& loop, const Pipeline& pipeline) {
+  // Whether each iteration does nothing but multiply what was copied, and there are slots enough to copy to
+  // while the products of two iterations are under way.
+  bool overlaps_products(const Loop& loop, const Pipeline& pipeline) const {
+    const auto is_copied = [&](const Statement& statement) {
+      return std::ranges::find(pipeline.copies, &statement) != pipeline.copies.end();
+    };
+    const auto is_product = [&](const Statement& statement) {
+      const auto* tile = std::get_if<Loop>(&statement);
+      return tile != nullptr && warpgroup_products_.contains(tile);
+    };
+    int thread_loops = 0;
+    for (const Statement& statement : loop.body) {
+      if (std::holds_alternative<Local>(statement) || is_copied(statement))
+        continue;
+      const auto* threads = std::get_if<Loop>(&statement);
+      if (threads == nullptr || threads->mark != Mark::Thread ||
+          !std::ranges::all_of(threads->body, is_product))
+        return false;
+      ++thread_loops;
+    }
+    return thread_loops == 1 && pipeline.slots >= kSlotsToOverlapProducts;
+  }
+
+  void run_pipelined(const Loop& loop, Pipeline pipeline) {
     writer_.open();
+    in_flight_ = overlaps_products(loop, pipeline) ? 1 : 0;
+    pipeline.ahead -= in_flight_;
     const Counting counting = counting_of(loop, &pipeline);
     const std::string& name = names_.of(loop.variable);
     std::string slot;
@@ -499,6 +528,8 @@ class Emitter : private TileText {
     if (pipeline.slots > 1)
       writer_.line("{0} = {0} == {1} ? 0 : {0} + 1;", slot, pipeline.slots - 1);
     writer_.close();
+    if (std::exchange(in_flight_, 0) != 0)
+      wait_for_products(0);
     for (const std::string& buffer : pipeline.buffers)
       rings_.erase(buffer);
     writer_.close();
@@ -620,7 +651,10 @@ class Emitter : private TileText {
     }
     if (loop.mark == Mark::Thread) {
       find_tiles(loop);
-      return run_threads(loop, layouts_->vector_of(loop));
+      run_threads(loop, layouts_->vector_of(loop));
+      if (!accumulators_.empty())
+        wait_for_products(in_flight_);
+      return;
     }
     if (run_tile(loop) || run_lanes(loop))
       return;
@@ -682,6 +716,7 @@ class Emitter : private TileText {
 
   const PipelinedRegion* pipelined_ = nullptr;
   std::map<std::string, Ring> rings_;  // by the buffer's name
+  std::set<const Loop*> warpgroup_products_;
   std::set<const Statement*> barriers_;
   const Statement* awaits_start_ = nullptr;  // before which all blocks of a cluster must have started
   Dim shared_used_ = 0, shared_of_team_ = 0;
@@ -700,7 +735,8 @@ CudaText emit_cuda(const Kernel& kernel) {
 }
 
 Dim shared_bytes(const ParallelRegion& region) {
-  return shared_bytes(PipelinedRegion(region), team_of(region), alignment_of(find_swizzled(region)));
+  return shared_bytes(PipelinedRegion(region), team_of(region),
+                      alignment_of(find_warpgroup_products(region).factors));
 }
 
 runtime::LaunchConfiguration shape_of(const ParallelRegion& region) {

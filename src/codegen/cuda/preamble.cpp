@@ -215,9 +215,11 @@ __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 )"},
-      {"wait_for_wgmma", R"(// Until all wgmma that were committed have updated their accumulators.
+      {"wait_for_wgmma",
+       R"(// Until the wgmma that were committed have updated their accumulators, but for those of so many last groups.
+template <int later>
 __device__ __forceinline__ void wait_for_wgmma() {
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(later) : "memory");
 }
 )"},
       {"infinity_f32",

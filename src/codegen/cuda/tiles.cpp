@@ -1,5 +1,6 @@
 #include "codegen/cuda/tiles.h"
 
+#include "codegen/cuda/accesses.h"
 #include "target/gpu.h"
 
 namespace tenon::codegen::cuda {
@@ -28,8 +29,8 @@ Dim row_of_lane(const TileOperand& operand, bool is_first) {
   return operand.is_along_k() ? row * stride + low * 8 + pair : mod(lane, 16) * of_k + pair;
 }
 
-void add_swizzled(const std::vector<loops::Statement>& body, std::map<std::string, loops::Buffer> buffers,
-                  std::set<std::string>& swizzled, bool& are_all) {
+void add_products(const std::vector<loops::Statement>& body, std::map<std::string, loops::Buffer> buffers,
+                  WarpgroupProducts& found, bool& are_all) {
   for (const loops::Statement& statement : body) {
     if (const auto* local = std::get_if<loops::Local>(&statement))
       buffers.insert_or_assign(local->buffer.name, local->buffer);
@@ -40,22 +41,23 @@ void add_swizzled(const std::vector<loops::Statement>& body, std::map<std::strin
         return it == buffers.end() ? nullptr : &it->second;
       });
       for (const auto& [tile, product] : products) {
-        swizzled.insert({product.a.buffer, product.b.buffer});
+        found.factors.insert({product.a.buffer, product.b.buffer});
+        found.loops.insert(tile);
         are_all = are_all && product.is_of_warpgroups;
       }
     } else if (const auto* inner = body_of(statement)) {
-      add_swizzled(*inner, buffers, swizzled, are_all);
+      add_products(*inner, buffers, found, are_all);
     }
   }
 }
 
 }  // namespace
 
-std::set<std::string> find_swizzled(const loops::ParallelRegion& region) {
-  std::set<std::string> swizzled;
+WarpgroupProducts find_warpgroup_products(const loops::ParallelRegion& region) {
+  WarpgroupProducts found;
   bool are_all = true;
-  add_swizzled(region.body, {}, swizzled, are_all);
-  return are_all ? swizzled : std::set<std::string>{};
+  add_products(region.body, {}, found, are_all);
+  return are_all ? found : WarpgroupProducts{};
 }
 
 void TileText::find_tiles(const Loop& threads) {
@@ -137,13 +139,30 @@ void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
   if (is_multiplying_)
     return writer_.close();
   writer_.line("{}();", preamble_.use("wgmma_commit"));
+  accumulators_.insert(product.sums.buffer);
   if (const auto meanwhile = std::exchange(while_multiplying_, {})) {
     const std::optional<Iterations> around = at_;
     meanwhile();
     at_ = around;
   }
-  writer_.line("{}();", preamble_.use("wait_for_wgmma"));
   writer_.close();
+}
+
+void TileText::wait_for_products(int later) {
+  writer_.line("{}<{}>();", preamble_.use("wait_for_wgmma"), later);
+  accumulators_.clear();
+}
+
+void TileText::wait_for_products_of(const loops::Statement& statement) {
+  bool uses = false;
+  const auto look = [&](const loops::Use& use) { uses = uses || accumulators_.contains(use.place.buffer); };
+  if (accumulators_.empty())
+    return;
+  loops::for_each_use(statement, look);
+  if (const auto* inner = body_of(statement))
+    for_each_use(*inner, look);
+  if (uses)
+    wait_for_products(0);
 }
 
 // One instruction, with as many registers as a thread has sums.

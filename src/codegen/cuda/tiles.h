@@ -8,8 +8,12 @@
 
 namespace tenon::codegen::cuda {
 
-// The shared buffers that warpgroups multiply; none unless all products of the region are theirs.
-std::set<std::string> find_swizzled(const loops::ParallelRegion& region);
+// The products of warpgroups; none unless all products of the region are theirs.
+struct WarpgroupProducts {
+  std::set<std::string> factors;  // in shared memory
+  std::set<const loops::Loop*> loops;
+};
+WarpgroupProducts find_warpgroup_products(const loops::ParallelRegion& region);
 
 class TileText : protected ThreadLoopText {
  protected:
@@ -20,6 +24,10 @@ class TileText : protected ThreadLoopText {
   void find_tiles(const loops::Loop& threads);
   // A tile loop as instructions. False where it is none of these products.
   bool run_tile(const loops::Loop& loop);
+  // Until no more than so many groups of products of warpgroups are under way.
+  void wait_for_products(int later);
+  // Until those have ended whose sums the statement uses.
+  void wait_for_products_of(const loops::Statement& statement);
 
  private:
   void find_sequences(const std::vector<loops::Statement>& body);
@@ -39,6 +47,8 @@ class TileText : protected ThreadLoopText {
  protected:
   // What the threads of a warpgroup do meanwhile, once.
   std::function<void()> while_multiplying_;
+  int in_flight_ = 0;                   // groups of products that need not end where others begin
+  std::set<std::string> accumulators_;  // of products that were not waited for
 };
 
 }  // namespace tenon::codegen::cuda

@@ -13,6 +13,7 @@
 namespace tenon::schedule::cuda {
 
 using loops::Buffer;
+using loops::Scalar;
 using lowering::Algorithm;
 using lowering::BlockTile;
 using lowering::ContractionPlan;
@@ -28,10 +29,16 @@ using Arithmetic = BlockTile::Arithmetic;
 constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
 constexpr double kShareOfFma = 0.7;     // of the peak, that the largest tiles reach
 constexpr double kShareOfTensor = 0.7, kShareOfTensorFrom90 = 0.4;  // with mma.sync, which Hopper starves
-constexpr double kShareOfWarpgroups = 0.6, kShareOfWarpgroupsInParts = 0.45;
+constexpr double kShareOfWarpgroups = 0.85, kShareOfWarpgroupsInParts = 0.5;
+// Bytes that come from the second-level cache in a cycle: to one multiprocessor, and to each if all of them
+// load.
+constexpr double kBytesPerCycle = 64, kBytesPerCycleOfAll = 34;
 constexpr double kLatency = 600;        // cycles of a step that waits for memory
 constexpr double kCopiedLatency = 300;  // that copies of earlier steps have been under way for
 constexpr double kProductsOfParts = 6;
+// Instructions of a multiprocessor in a cycle, for each thread one; those to load a vector of a factor that
+// is staged, and to store an element, or its parts.
+constexpr double kInstructionsPerCycle = 128, kToLoad = 10, kToStore = 1, kToStoreInParts = 14;
 constexpr int64_t kShortStep = 32, kLongStep = 64, kStages = 3;
 
 struct RatedTile {
@@ -50,16 +57,17 @@ constexpr std::array<RatedTile, 8> kTensorTiles = {{
 }};
 constexpr std::array<RatedTile, 6> kWarpgroupTiles = {{
     {128, 256, 16, 256, 1.0},
-    {128, 128, 16, 128, 0.95},
-    {64, 256, 16, 256, 0.85},
-    {128, 64, 16, 64, 0.75},
-    {64, 128, 16, 128, 0.75},
-    {64, 64, 16, 64, 0.55},
+    {128, 128, 16, 128, 1.0},
+    {64, 256, 16, 256, 0.95},
+    {128, 64, 16, 64, 0.9},
+    {64, 128, 16, 128, 0.95},
+    {64, 64, 16, 64, 0.8},
 }};
 constexpr int64_t kMostStages = 4;
 // Twice as many sums, three parts of each factor, and what is split on its way: of more, threads have too few
 // registers.
-constexpr int64_t kMostOfTileInParts = 128 * 64, kMostOfWarpInParts = 32, kMostOfGroupInParts = 128 * 128;
+constexpr int64_t kMostOfTileInParts = 128 * 64, kMostOfWarpInParts = 32;
+constexpr int64_t kMostStaged = 64, kMostSumsStaged = 64;  // of each thread of a warpgroup
 
 double count(const Dim& size) {
   const std::optional<int64_t> known = size.constant();
@@ -100,12 +108,6 @@ class Selector {
                                   .estimate = time_of(each),
                                   .unit = "ns",
                                   .declined = each == *plan_.block_tile ? "" : "slower by the estimate"});
-    // Emulated in tests, but not run on a GPU yet.
-    if (by_warpgroups_)
-      plan_.candidates.push_back({.name = describe(*by_warpgroups_),
-                                  .estimate = time_of(*by_warpgroups_),
-                                  .unit = "ns",
-                                  .declined = "wgmma has not been validated on a GPU yet"});
     std::ranges::rotate(plan_.candidates, plan_.candidates.begin() + declined_);
     if (candidates.size() == 1 && plan_.decider == Decider::CostModel)
       plan_.decider = Decider::Target;
@@ -137,7 +139,7 @@ class Selector {
         if (std::optional<BlockTile> tile = warpgroup_tile(rated, arithmetic))
           tiles.push_back(*tile);
     if (!tiles.empty())
-      by_warpgroups_ = fastest(tiles);
+      candidates.push_back(fastest(tiles));
   }
 
   const BlockTile& fastest(const std::vector<BlockTile>& tiles) const {
@@ -171,11 +173,12 @@ class Selector {
                    .part_m = rated.warp_m,
                    .part_n = rated.warp_n,
                    .by_warpgroups = true};
-    const int64_t bytes = 2 * (rated.m + rated.n) * kLongStep;
-    if (arithmetic == Arithmetic::Bf16x6)
-      return rated.m * rated.n <= kMostOfGroupInParts ? std::optional(tile) : std::nullopt;
-    if (factors_copied(rated, kLongStep) < 2)
-      return std::nullopt;
+    const int64_t bytes = 2 * (rated.m + rated.n) * kLongStep, threads = rated.m * 2;
+    if (arithmetic == Arithmetic::Bf16x6 || factors_copied(rated, kLongStep) < 2)
+      return rated.m * rated.n <= kMostSumsStaged * threads &&
+                     (rated.m + rated.n) * kLongStep <= kMostStaged * threads
+                 ? std::optional(tile)
+                 : std::nullopt;
     // So many that two blocks run at once, if they are enough to hide latency.
     const int64_t of_two = gpu_.shared_bytes_per_multiprocessor / 2 - 1024;
     tile.stages = std::min(kMostStages, std::max(of_two / bytes, int64_t{0}));
@@ -219,10 +222,41 @@ class Selector {
     const Dim batch = size_of(product_.batch);
     const double blocks = (batch.is_constant() ? count(batch) : 1) * in_tiles(size_of(product_.m()), tile.m) *
                           in_tiles(size_of(product_.n()), tile.n);
-    const double step = std::max(static_cast<double>(tile.m * tile.n * tile.k) / rate_of(tile),
-                                 tile.stages > 1 ? kCopiedLatency : kLatency);
+    const double at_once = std::min<double>(blocks, gpu_.multiprocessors);
+    const double bytes_per_cycle =
+        std::min(kBytesPerCycle, kBytesPerCycleOfAll * gpu_.multiprocessors / std::max(at_once, 1.0));
+    const double multiplying = static_cast<double>(tile.m * tile.n * tile.k) / rate_of(tile),
+                 staging = staging_of_step(tile);
+    const double step =
+        std::max({tile.by_warpgroups ? std::max(multiplying, staging) : multiplying + staging,
+                  bytes_of_step(tile) / bytes_per_cycle, tile.stages > 1 ? kCopiedLatency : kLatency});
     return std::ceil(blocks / gpu_.multiprocessors) * in_tiles(size_of(product_.k), tile.k) * step /
            gpu_.cycles_per_nanosecond;
+  }
+
+  // Cycles in which threads bring the factors to shared memory that are not copied.
+  double staging_of_step(const BlockTile& tile) const {
+    if (tile.arithmetic == Arithmetic::Fma)
+      return 0;  // in the rates that were measured
+    const bool is_in_parts = tile.arithmetic == Arithmetic::Bf16x6;
+    double instructions = 0;
+    for (const auto& [factor, rows] : {std::pair{&product_.first, tile.m}, {&product_.second, tile.n}}) {
+      if (tile.stages > 1 && can_copy(without_cast(*factor), product_.k, rows, tile.k))
+        continue;
+      const auto elements = static_cast<double>(rows * tile.k);
+      instructions += elements / static_cast<double>(factor->vector) * kToLoad +
+                      elements * (is_in_parts ? kToStoreInParts : kToStore);
+    }
+    return instructions / kInstructionsPerCycle;
+  }
+
+  double bytes_of_step(const BlockTile& tile) const {
+    const auto bytes_of = [](const TiledFactor& factor) {
+      const Scalar& value = factor.value;
+      return info((value.kind() == Scalar::Kind::Apply ? value.operands().front() : value).dtype()).bytes;
+    };
+    return static_cast<double>((tile.m * bytes_of(product_.first) + tile.n * bytes_of(product_.second)) *
+                               tile.k);
   }
 
   // Multiply-adds of a cycle.
@@ -245,7 +279,6 @@ class Selector {
   const Gpu& gpu_;
   NumericsBudget numerics_;
   ContractionPlan plan_;
-  std::optional<BlockTile> by_warpgroups_;
   std::ptrdiff_t declined_ = 0;
 };
 

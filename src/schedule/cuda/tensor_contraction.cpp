@@ -63,6 +63,10 @@ class TensorContraction {
         tile_(tensor_tile(tile)),
         stages_(tile.stages),
         in_parts_(tile.arithmetic == BlockTile::Arithmetic::Bf16x6),
+        tiles_(tile.by_warpgroups && stages_ == 1 &&
+                       size_of(product.k).constant().value_or(tile.k + 1) > tile.k
+                   ? 2
+                   : 1),
         names_(loops::names_in(kernel)),
         results_(definitions, outputs, product, tile.m, tile.n),
         sums_(tile_, loops::fresh_among(names_, "sums")),
@@ -85,9 +89,13 @@ class TensorContraction {
     block.push_back(clear(sums_, definitions_.front().initial.front()));
     stage(block, [](const StagedFactor& staged) { return staged.load(0); });
     const Dim steps = ceil_div(size_of(product_.k), tile_.k);
-    Loop loop{.variable = kStep, .begin = 0, .end = steps, .stages = stages_, .body = {}};
-    add_step(loop.body, steps);
-    block.emplace_back(std::move(loop));
+    if (tiles_ > 1) {
+      add_steps_in_pairs(block, steps);
+    } else {
+      Loop loop{.variable = kStep, .begin = 0, .end = steps, .stages = stages_, .body = {}};
+      add_step(loop.body, steps);
+      block.emplace_back(std::move(loop));
+    }
     block.push_back(by_threads(store_results()));
     return over_tiles(product_, tile_.m, tile_.n, tile_.threads(), block);
   }
@@ -95,7 +103,7 @@ class TensorContraction {
  private:
   // In shared memory, in so many parts, as one of these brings it there.
   struct Factor {
-    std::vector<SharedTile> shared;
+    std::vector<std::vector<SharedTile>> shared;  // tiles, of parts
     TiledFactor from;
     std::string tile;
     int64_t rows;
@@ -109,9 +117,10 @@ class TensorContraction {
                   .rows = rows,
                   .staged = {}};
     const DType stored = factor.from.value.dtype(), dtype = in_parts_ ? DType::BF16 : stored;
-    for (size_t i = 0; i < (in_parts_ ? kParts : 1); ++i)
-      factor.shared.push_back(
-          shared_tile(loops::fresh_among(names_, name), dtype, tile_, rows, !from.is_along_k));
+    factor.shared.resize(tiles_);
+    for (std::vector<SharedTile>& parts : factor.shared)
+      for (size_t i = 0; i < (in_parts_ ? kParts : 1); ++i)
+        parts.push_back(shared_tile(loops::fresh_among(names_, name), dtype, tile_, rows, !from.is_along_k));
     if (stages_ == 1 || !can_copy(factor.from, product_.k, rows, tile_.k))
       factor.staged.emplace(factor.from, product_.k, rows, tile_.k, tile_.threads(), tile,
                             loops::fresh_among(names_, "next_" + name), stored);
@@ -119,8 +128,9 @@ class TensorContraction {
   }
 
   static void declare(std::vector<Statement>& body, const Factor& factor) {
-    for (const SharedTile& tile : factor.shared)
-      body.emplace_back(Local{tile.buffer});
+    for (const std::vector<SharedTile>& parts : factor.shared)
+      for (const SharedTile& tile : parts)
+        body.emplace_back(Local{tile.buffer});
   }
 
   Statement by_threads(std::vector<Statement> body) const {
@@ -150,39 +160,83 @@ class TensorContraction {
     for (const Factor* factor : {&*a_, &*b_})
       if (!factor->staged)
         append(body, copy_tile(factor->from, product_.k.front(), factor->rows, tile_.k, factor->tile,
-                               factor->shared.front().buffer, symbol(kStep)));
-    std::vector<Statement> fill;
-    for (const Factor* factor : {&*a_, &*b_})
-      if (factor->staged)
-        append(fill, fill_shared(*factor));
-    if (!fill.empty())
+                               factor->shared.front().front().buffer, symbol(kStep)));
+    if (std::vector<Statement> fill = fill_shared(0); !fill.empty())
       body.push_back(by_threads(std::move(fill)));
     if (steps != Dim(1))
       stage(body, [&](const StagedFactor& staged) {
         return guarded({steps - 2 - symbol(kStep)}, staged.load(symbol(kStep) + 1));
       });
-    if (!in_parts_) {
-      body.push_back(by_threads(sums_.add_products(a_->shared.front(), b_->shared.front())));
-      return;
-    }
-    body.push_back(clear(step_sums_, Scalar::zero(DType::F32)));
-    std::vector<Statement> products;
-    for (const auto& [of_a, of_b] : kProductsOfParts)
-      append(products, step_sums_.add_products(a_->shared[of_a], b_->shared[of_b]));
-    body.push_back(by_threads(std::move(products)));
-    body.push_back(by_threads(sums_.for_each([&](const std::vector<Dim>& place) {
-      return store(sums_.buffer(), place, element(step_sums_.buffer(), place), "+");
-    })));
+    if (in_parts_)
+      body.push_back(clear(step_sums_, Scalar::zero(DType::F32)));
+    body.push_back(by_threads(multiply(0)));
+    if (in_parts_)
+      body.push_back(by_threads(add_step_sums()));
   }
 
-  std::vector<Statement> fill_shared(const Factor& factor) const {
-    return factor.staged->for_each([&](const Dim& row, const Dim& k, const Scalar& value) {
-      const std::vector<Scalar> parts = in_parts_ ? parts_of(value) : std::vector{value};
-      std::vector<Statement> stores;
-      for (size_t i = 0; i < parts.size(); ++i)
-        stores.push_back(store(factor.shared[i].buffer, factor.shared[i].place(row, k), parts[i]));
-      return stores;
+  // While tensor cores multiply one tile of each factor, threads fill the other with what they loaded, and
+  // load the next but one.
+  void add_steps_in_pairs(std::vector<Statement>& block, const Dim& steps) const {
+    const auto load = [&](const Dim& step) {
+      std::vector<Statement> loads;
+      for (const Factor* factor : {&*a_, &*b_})
+        append(loads, factor->staged->load(step));
+      return guarded({steps - 1 - step}, std::move(loads));
+    };
+    block.push_back(by_threads(fill_shared(0)));
+    block.push_back(by_threads(load(1)));
+    if (in_parts_)
+      block.push_back(clear(step_sums_, Scalar::zero(DType::F32)));
+    Loop loop{.variable = kStep, .begin = 0, .end = ceil_div(steps, 2), .body = {}};
+    for (size_t tile = 0; tile < 2; ++tile) {
+      const Dim step = symbol(kStep) * 2 + static_cast<int64_t>(tile);
+      std::vector<Statement> body = multiply(tile);
+      append(body, guarded({steps - 2 - step}, fill_shared(1 - tile)));
+      append(body, load(step + 2));
+      if (in_parts_) {
+        append(body, add_step_sums());
+        append(body, step_sums_.for_each([&](const std::vector<Dim>& place) {
+          return store(step_sums_.buffer(), place, Scalar::zero(DType::F32));
+        }));
+      }
+      const bool is_there = tile == 0 || mod(steps, 2) == Dim(0);
+      append(loop.body, guarded(is_there ? std::vector<Dim>{} : std::vector{steps - 1 - step},
+                                as_list(by_threads(std::move(body)))));
+    }
+    block.emplace_back(std::move(loop));
+  }
+
+  std::vector<Statement> multiply(size_t tile) const {
+    const std::vector<SharedTile>&a = a_->shared[tile], &b = b_->shared[tile];
+    if (!in_parts_)
+      return sums_.add_products(a.front(), b.front());
+    std::vector<Statement> products;
+    for (const auto& [of_a, of_b] : kProductsOfParts)
+      append(products, step_sums_.add_products(a[of_a], b[of_b]));
+    return products;
+  }
+
+  std::vector<Statement> add_step_sums() const {
+    return sums_.for_each([&](const std::vector<Dim>& place) {
+      return store(sums_.buffer(), place, element(step_sums_.buffer(), place), "+");
     });
+  }
+
+  // What threads hold of the factors, to a tile.
+  std::vector<Statement> fill_shared(size_t tile) const {
+    std::vector<Statement> fill;
+    for (const Factor* factor : {&*a_, &*b_})
+      if (factor->staged)
+        append(fill, factor->staged->for_each([&](const Dim& row, const Dim& k, const Scalar& value) {
+          const std::vector<Scalar> parts = in_parts_ ? parts_of(value) : std::vector{value};
+          std::vector<Statement> stores;
+          for (size_t i = 0; i < parts.size(); ++i) {
+            const SharedTile& to = factor->shared[tile][i];
+            stores.push_back(store(to.buffer, to.place(row, k), parts[i]));
+          }
+          return stores;
+        }));
+    return fill;
   }
 
   std::vector<Statement> store_results() const {
@@ -199,6 +253,7 @@ class TensorContraction {
   const TensorTile tile_;
   const int64_t stages_;
   const bool in_parts_;
+  const size_t tiles_;  // of each factor that are in shared memory at a time
   std::set<std::string> names_;
   TileResults results_;
   TensorSums sums_, step_sums_;

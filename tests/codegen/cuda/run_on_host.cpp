@@ -68,8 +68,8 @@ std::string for_host(std::string text) {
             "mma_m16n8k16(s0, s1, s2, s3, a, b0, b1, f32_of_f16_bits);"},
            {"fence.proxy.async", ""},
            {"wgmma.fence", ""},
-           {"wgmma.commit_group", ""},
-           {"wgmma.wait_group", "wgmma_wait();"},
+           {"wgmma.commit_group", "wgmma_commit_group();"},
+           {"wgmma.wait_group", "wgmma_wait_group(later);"},
            {"st.async", "st_async(there, value, its_barrier);"},
            {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(there)", "there = own;"},
            {"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(its_barrier)", "its_barrier = own_barrier;"}})

@@ -67,7 +67,8 @@ const std::vector<Case>& all_cases() {
 }
 
 const std::vector<Case>& warpgroup_cases() {
-  const auto by_warpgroups = [](std::string text, int64_t m, int64_t n, double tolerance) {
+  const auto by_warpgroups = [](std::string text, int64_t m, int64_t n, double tolerance,
+                                int64_t stages = 3) {
     const bool is_f32 = text.find(": f32") != std::string::npos;
     return Case{.text = std::move(text),
                 .tolerance = tolerance,
@@ -78,7 +79,7 @@ const std::vector<Case>& warpgroup_cases() {
                     .k = 64,
                     .part_m = 16,
                     .part_n = n,
-                    .stages = is_f32 ? 1 : 3,
+                    .stages = is_f32 ? 1 : stages,
                     .by_warpgroups = true}};
   };
   static const std::vector<Case>& cases = *new std::vector<Case>{
@@ -111,6 +112,23 @@ const std::vector<Case>& warpgroup_cases() {
          return %2
        })",
                     64, 64, 1e-4),
+      // Products of one step run while those of the next begin.
+      by_warpgroups("graph g(%x: f16[64,448], %w: f16[448,64]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
+                    0.1,
+                    /*stages=*/4),
+      // Two tiles of each factor, the steps even and odd, and of a number that is not known.
+      by_warpgroups("graph g(%x: f32[70,256], %w: f32[256,66]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
+                    1e-4),
+      by_warpgroups("graph g(%x: f32[128,150], %w: f32[150,64]) { %0 = matmul(%x, %w) return %0 }", 128, 64,
+                    1e-4),
+      by_warpgroups("graph g(%x: f16[70,150], %w: f16[150,66]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
+                    0.1,
+                    /*stages=*/1),
+      by_warpgroups(R"(graph g(%x: f16[2,24,9,7], %w: f16[40,24,3,3]) {
+         %0 = conv(%x, %w, strides=[1,1], dilations=[1,1], pads=[1,1,1,1], groups=1)
+         return %0
+       })",
+                    64, 64, 0.1, /*stages=*/1),
   };
   return cases;
 }

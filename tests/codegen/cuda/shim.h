@@ -52,8 +52,8 @@ struct Fibre {
   unsigned mask;  // lanes of its warp that it waits for; 0: the whole block
   unsigned long long passed[2][3];
   unsigned shuffles;
-  std::vector<std::vector<AsyncCopy>> groups;   // that it has not waited for; the last one is not committed
-  std::vector<std::function<void()>> products;  // the same, of its warpgroup
+  std::vector<std::vector<AsyncCopy>> groups;  // that it has not waited for; the last one is not committed
+  std::vector<std::vector<std::function<void()>>> products;  // the same, of its warpgroup
 };
 
 struct Block {
@@ -395,17 +395,32 @@ static void wgmma(float (&s)[count], unsigned long long a, unsigned long long b,
                   bool b_has_k_first, float (*widened)(unsigned)) {
   const int thread = threadIdx.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
   float* const sums = s;
-  shim::block.here().products.push_back([=] {
-    for (int i = 0; i < count; ++i)
+  auto& products = shim::block.here().products;
+  if (products.empty())
+    products.emplace_back();
+  products.back().push_back([=] {
+    float rows[2][16], column[16];
+    for (int k = 0; k < 16; ++k)
+      for (int half = 0; half < 2; ++half)
+        rows[half][k] = widened(element_of(a, a_has_k_first, row + half * 8, k));
+    for (int i = 0; i < count; i += i % 2 == 0 ? 1 : 3) {
       for (int k = 0; k < 16; ++k)
-        sums[i] += widened(element_of(a, a_has_k_first, row + i / 2 % 2 * 8, k)) *
-                   widened(element_of(b, b_has_k_first, i / 4 * 8 + thread % 4 * 2 + i % 2, k));
+        column[k] = widened(element_of(b, b_has_k_first, i / 4 * 8 + thread % 4 * 2 + i % 2, k));
+      for (int half = 0; half < 2; ++half)
+        for (int k = 0; k < 16; ++k)
+          sums[i + half * 2] += rows[half][k] * column[k];
+    }
   });
 }
-static void wgmma_wait() {
-  for (const auto& product : shim::block.here().products)
-    product();
-  shim::block.here().products.clear();
+static void wgmma_commit_group() { shim::block.here().products.emplace_back(); }
+// All groups but the last ones.
+static void wgmma_wait_group(size_t later) {
+  auto& groups = shim::block.here().products;
+  while (groups.size() > later + 1) {
+    for (const auto& product : groups.front())
+      product();
+    groups.erase(groups.begin());
+  }
 }
 
 // Runs the clusters of a launch one after the other, each with nothing in its shared memory. False where
