@@ -112,6 +112,11 @@ def drawn_of(data, stage):
     return inputs_of(data, stage).keys() - fixed
 
 
+def text_of(data, text):
+    """Texts may be named by their place."""
+    return data["strings"][text] if isinstance(text, int) else text
+
+
 def node_of_a_kernel(data):
     """A node of the last graph that a kernel computes, and that kernel; or nothing."""
     drawn = drawn_of(data, len(data.get("stages", [])))
@@ -154,6 +159,14 @@ def check_search_and_kernel(reader, data):
     reader.wait("document.querySelector('#inspector .eyebrow').textContent.startsWith('kernel')")
     if "loops" in data["kernels"][kernel]:
         check(reader.ask("document.querySelector('#inspector .loops pre').textContent.length > 0"), "no loop nest is shown")
+        reader.press("#inspector .loops button")
+        reader.wait("document.getElementById('nests').open")
+        shown = reader.ask("[...document.querySelectorAll('#nests pre')].map((nest) => nest.textContent)")
+        loops = data["loops"][data["kernels"][kernel]["loops"]]
+        check(shown == [text_of(data, loops[key]) for key in ("before", "after") if key in loops],
+              "other loop nests at full width")
+        reader.press("#nests .close")
+        reader.wait("!document.getElementById('nests').open")
     reader.press("#inspector .close")
 
 
@@ -176,6 +189,11 @@ def check_stages(reader, data):
     check(after != before or changed == 0, f"the graph of stage {changed} looks like the first")
     if drawn_of(data, changed).intersection(stages[changed].get("added", [])):
         check(reader.ask("document.querySelectorAll('#graph .added').length > 0"), "nothing is marked as added")
+    if drawn_of(data, changed - 1).intersection(stages[changed].get("removed", [])) and changed > 0:
+        check(reader.ask("document.querySelectorAll('#graph .removed').length > 0"), "what was removed is not drawn")
+        reader.press(".choices label:nth-of-type(3) input")
+        reader.wait("document.querySelectorAll('#graph .removed').length === 0")
+        reader.press(".choices label:nth-of-type(3) input")
 
 
 def check_constants(reader, data):

@@ -231,7 +231,7 @@ export class Inspector {
         "Not fused, and why",
         missed.map((miss) => this.#missed(miss, kernel)),
       ),
-      this.#loops(loops),
+      this.#loops(loops, kernel.title),
     ];
   }
 
@@ -246,7 +246,7 @@ export class Inspector {
     ];
   }
 
-  #loops(loops) {
+  #loops(loops, title) {
     if (!loops?.before && !loops?.after) return undefined;
     const parts = [
       ["before", "Loop nest"],
@@ -255,6 +255,13 @@ export class Inspector {
     return html(
       "section",
       { class: "loops" },
+      html(
+        "p",
+        { class: "actions" },
+        button(parts.length > 1 ? "Before and after, side by side" : "Show at full width", () =>
+          this.#showLoops(loops, parts, title),
+        ),
+      ),
       parts.map(([key, title]) =>
         html(
           "details",
@@ -264,6 +271,23 @@ export class Inspector {
         ),
       ),
     );
+  }
+
+  // At the width of the window: beside each other, if there is room.
+  #showLoops(loops, parts, title) {
+    const dialog = document.getElementById("nests");
+    dialog.replaceChildren(
+      button("✕", () => dialog.close(), { class: "quiet close", "aria-label": "Close the loop nests" }),
+      html("h2", {}, title),
+      html(
+        "div",
+        { class: "nests" },
+        parts.map(([key, name]) =>
+          html("section", {}, html("h3", {}, name), html("pre", { tabindex: 0 }, this.model.text(loops[key]))),
+        ),
+      ),
+    );
+    dialog.showModal();
   }
 
   #module(path, stage) {

@@ -89,7 +89,7 @@ class Page {
 
   #key(event) {
     const isTyping = event.target.closest("input:not([type=range]):not([type=checkbox]), select, textarea");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const isTab = event.target.getAttribute("role") === "tab";
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "/") byId("search").focus();

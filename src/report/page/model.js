@@ -145,6 +145,24 @@ export class Model {
     return { added: new Set(stage.added ?? []), rewired: new Set(changed), removed: stage.removed ?? [] };
   }
 
+  // The graph after stage k with what its pass removed, which reads what it read before.
+  withRemoved(k) {
+    const now = this.graphAt(k);
+    const { removed } = this.changesAt(k);
+    if (removed.length === 0) return now;
+    const before = this.graphAt(k - 1);
+    const gone = removed.filter((id) => before.has(id));
+    const inputs = new Map([...now.inputs, ...gone.map((id) => [id, before.inputs.get(id)])]);
+    return {
+      inputs,
+      fixed: new Set([...now.fixed, ...gone.filter((id) => before.fixed.has(id))]),
+      removed: new Set(gone),
+      has: (id) => inputs.has(id),
+      typeOf: (node) => (now.has(node.id) ? now : before).typeOf(node),
+      order: orderOf(inputs),
+    };
+  }
+
   // The stage nearest to k whose graph has the node, or undefined.
   stageWith(id, k) {
     for (let distance = 0; distance < this.stages.length; ++distance)

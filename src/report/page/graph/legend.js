@@ -21,6 +21,7 @@ export function showLegend(container, colour, hasChanges) {
     entries.push(
       html("span", { class: "key added" }, html("i"), "added"),
       html("span", { class: "key rewired" }, html("i"), "rewired"),
+      html("span", { class: "key removed" }, html("i"), "removed"),
     );
   container.replaceChildren(...entries);
 }

@@ -15,8 +15,7 @@ function newGroup(key, label, parent, node) {
 }
 
 // The root of the tree. Constants, and what is computed of them alone, are left out unless asked for.
-export function buildTree(model, stage, withConstants) {
-  const graph = model.graphAt(stage);
+export function buildTree(model, graph, withConstants) {
   const regions = new Map(); // of each node with nested graphs, their names
   for (const id of graph.inputs.keys()) {
     const { within, region } = model.nodes[id];
@@ -60,6 +59,7 @@ export function buildTree(model, stage, withConstants) {
         detail: graph.typeOf(node) || node.name,
         node,
         parent,
+        isRemoved: graph.removed?.has(id),
       });
     }
   }
@@ -86,7 +86,10 @@ function finish(group) {
 
 // Those of groups among them, and a node that has nested graphs, too.
 function countNodes(items) {
-  return items.reduce((sum, { node, children, size }) => sum + (children ? size : 0) + (node ? 1 : 0), 0);
+  return items.reduce(
+    (sum, { node, children, size, isRemoved }) => sum + (children ? size : 0) + (node && !isRemoved ? 1 : 0),
+    0,
+  );
 }
 
 function splitIntoRuns(group) {
@@ -143,7 +146,7 @@ export function chooseOpen(root) {
 }
 
 // What is drawn of a tree: `plan` for the layout, and for each node the box that stands for it.
-export function planDrawing(model, stage, root, isOpen) {
+export function planDrawing(graph, root, isOpen) {
   const boxOf = new Map(); // node number → key of a box or frame
   const items = new Map(); // key → group or node of the tree
   const frames = new Map(); // key of an open group → its part of the plan
@@ -164,7 +167,7 @@ export function planDrawing(model, stage, root, isOpen) {
     return frame;
   };
   const plan = visit(root);
-  connect(model.graphAt(stage), boxOf, items, frames);
+  connect(graph, boxOf, items, frames);
   for (const frame of frames.values()) frame.edges = [...frame.edges.values()];
   return { plan, boxOf, items };
 }
@@ -209,7 +212,7 @@ export function linesOf(item) {
   return [item.label, item.detail];
 }
 
-export const mostCharacters = 26;
+export const mostCharacters = 34;
 function boxSize(item) {
   const [title, detail] = linesOf(item);
   const length = Math.max(title.length * 1.12, detail.length * 0.92);

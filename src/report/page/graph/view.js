@@ -16,6 +16,7 @@ export class GraphView {
   #open; // keys of groups open by default, once a tree was seen
   #chosen = new Map(); // key → whether the reader opened or closed it
   #withConstants = false;
+  #withRemoved = true;
   #colour = "kind";
   #drawn = 0; // number of the newest drawing asked for
   #picture; // { root, plan, boxOf, items } of what is drawn
@@ -56,6 +57,11 @@ export class GraphView {
       html("option", { value: "kernel", disabled: model.kernels.length === 0 }, "by kernel"),
     );
     this.constants = html("input", { type: "checkbox", onchange: () => this.#showConstants(this.constants.checked) });
+    this.removed = html("input", {
+      type: "checkbox",
+      checked: true,
+      onchange: () => this.#showRemoved(this.removed.checked),
+    });
     this.surface = svg("svg", {
       id: "graph",
       class: "surface",
@@ -98,6 +104,7 @@ export class GraphView {
             this.constants,
             " constants",
           ),
+          html("label", { title: "What the pass of this stage removed, beside what it left" }, this.removed, " removed"),
           button("Open all", () => this.#openAll(true), { class: "quiet" }),
           button("Close all", () => this.#openAll(false), { class: "quiet" }),
         ),
@@ -149,8 +156,12 @@ export class GraphView {
     showChanges(this.changes, this.model, this.#stage, (id, k) => this.store.set({ stage: k, select: `node:${id}` }));
   }
 
+  #graph() {
+    return this.#withRemoved ? this.model.withRemoved(this.#stage) : this.model.graphAt(this.#stage);
+  }
+
   #tree() {
-    const root = buildTree(this.model, this.#stage, this.#withConstants);
+    const root = buildTree(this.model, this.#graph(), this.#withConstants);
     this.#open ??= chooseOpen(root);
     return root;
   }
@@ -162,7 +173,7 @@ export class GraphView {
   async #redraw({ reveal = false, hold } = {}) {
     const number = ++this.#drawn;
     const root = this.#tree();
-    const picture = planDrawing(this.model, this.#stage, root, (key) => this.#isOpen(key));
+    const picture = planDrawing(this.#graph(), root, (key) => this.#isOpen(key));
     const slow = setTimeout(() => {
       this.busy.hidden = false;
     }, 150);
@@ -192,7 +203,8 @@ export class GraphView {
   #look(item, isOpen, { added, rewired }) {
     const classes = [];
     const nodes = isOpen ? (item.node ? [item.node] : []) : nodesIn(item);
-    if (nodes.some((node) => added.has(node.id))) classes.push("added");
+    if (item.isRemoved) classes.push("removed");
+    else if (nodes.some((node) => added.has(node.id))) classes.push("added");
     else if (nodes.some((node) => rewired.has(node.id))) classes.push("rewired");
     let hue;
     if (item.node && this.#colour === "kind") classes.push(`kind-${item.node.kind}`);
@@ -203,7 +215,8 @@ export class GraphView {
       if (kernels.size === 1 && kernel) hue = Math.round((kernel.id * 137.5) % 360);
     }
     const what = item.children ? `${item.label}, ${plural(item.size, "node")}` : `${item.node.op} ${item.node.name}`;
-    return { classes, hue, label: classes.includes("added") ? `${what}, changed by this pass` : what };
+    const change = ["added", "removed"].find((name) => classes.includes(name));
+    return { classes, hue, label: change ? `${what}, ${change} by this pass` : what };
   }
 
   // Marks what is selected: a node, a module, or the nodes of kernels.
@@ -276,6 +289,11 @@ export class GraphView {
 
   #showConstants(isShown) {
     this.#withConstants = isShown;
+    this.#redraw();
+  }
+
+  #showRemoved(isShown) {
+    this.#withRemoved = isShown;
     this.#redraw();
   }
 

@@ -1,7 +1,7 @@
 // passes.js — what each pass did and took, the rewrites in order, and what was declined.
 
 import { html } from "../dom.js";
-import { count, duration } from "../format.js";
+import { count, duration, plural } from "../format.js";
 import { Table } from "../table.js";
 
 // The stage that holds the graph after each pass: those that changed nothing have none.
@@ -12,9 +12,11 @@ function findStages({ passes = [] }, stages) {
   return passes.map((pass) => (isOf(stages[next], pass) ? next++ : undefined));
 }
 
-function passTable(model, store) {
+// Of those that changed something, or of the others.
+function passTable(model, store, hasChanges) {
   const stageOf = findStages(model.data, model.stages);
-  const rows = (model.data.passes ?? []).map((pass, i) => ({ ...pass, number: i + 1, stage: stageOf[i] }));
+  const all = (model.data.passes ?? []).map((pass, i) => ({ ...pass, number: i + 1, stage: stageOf[i] }));
+  const rows = all.filter(({ changes }) => (changes > 0) === hasChanges);
   const show = ({ stage }) => store.set({ view: "graph", stage, select: undefined });
   return new Table(
     [
@@ -27,11 +29,11 @@ function passTable(model, store) {
     ],
     rows,
     {
-      label: "Passes",
+      label: hasChanges ? "Passes" : "Passes that changed nothing",
       press: show,
       canPress: ({ stage }) => stage !== undefined,
-      filter: "Filter passes",
-      empty: "No pass was recorded.",
+      filter: hasChanges && "Filter passes",
+      empty: all.length > 0 ? "No pass changed anything." : "No pass was recorded.",
       order: { column: 5, down: false },
     },
   );
@@ -92,13 +94,26 @@ function remarkTable(model, store) {
 
 export class PassesView {
   constructor(container, { model, store }) {
+    const idle = (model.data.passes ?? []).filter(({ changes }) => !changes);
+    const idleTime = idle.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
     container.append(
       html(
         "section",
         {},
         html("h2", {}, "Passes"),
         html("p", { class: "muted" }, "Press a pass that changed something to see the graph after it."),
-        passTable(model, store).element,
+        passTable(model, store, true).element,
+        idle.length > 0 &&
+          html(
+            "details",
+            { class: "idle" },
+            html(
+              "summary",
+              { class: "muted" },
+              `${plural(idle.length, "run")} of passes changed nothing, in ${duration(idleTime)}`,
+            ),
+            passTable(model, store, false).element,
+          ),
       ),
       html(
         "section",

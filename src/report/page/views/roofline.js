@@ -3,10 +3,11 @@
 import { scaleLog, scaleSqrt } from "d3-scale";
 import { drawAtWidth, drawAxes, followPointer } from "../chart.js";
 import { html, nothing, svg } from "../dom.js";
-import { duration, number, percent, plural } from "../format.js";
+import { duration, number, percent, plural, shorten } from "../format.js";
 import { parseSelection } from "../store.js";
 
 const height = 420;
+const mostLabels = 10; // of dots
 const space = { left: 52, right: 16, top: 22, bottom: 46 };
 
 // Ticks at powers of ten; with their doubles and halves where there would be few.
@@ -127,7 +128,7 @@ export class Roofline {
     const most = Math.max(...this.kernels.map(({ milliseconds }) => milliseconds ?? 0));
     const radius = scaleSqrt()
       .domain([0, most || 1])
-      .range([2.5, 17]);
+      .range([2.5, 13]);
     this.#dots = this.kernels.map((kernel) =>
       svg("circle", {
         class: "dot",
@@ -140,6 +141,38 @@ export class Roofline {
       }),
     );
     surface.append(svg("g", {}, this.#dots));
+    this.#drawLabels(surface);
+  }
+
+  // Of the kernels that take longest, beside their dots where there is room.
+  #drawLabels(surface) {
+    const places = this.#dots.map((dot) => ["cx", "cy", "r"].map((name) => Number(dot.getAttribute(name))));
+    const taken = places.slice(0, mostLabels).map(([x, y, r]) => [x - r, y - r, x + r, y + r]);
+    const [left, right] = [space.left, surface.viewBox.baseVal.width - space.right];
+    const isFree = ([x1, y1, x2, y2], own) =>
+      x1 >= left &&
+      x2 <= right &&
+      y1 >= space.top &&
+      y2 <= height - space.bottom &&
+      taken.every(([a, b, c, d], i) => i === own || x2 <= a || x1 >= c || y2 <= b || y1 >= d);
+    this.kernels.slice(0, mostLabels).forEach(({ computes, name }, i) => {
+      const text = svg("text", { class: "dot-label" }, shorten(computes || name, 28));
+      surface.append(text);
+      const width = text.getBBox().width;
+      const [x, y, r] = places[i];
+      const box = [
+        [x + r + 3, y - 7],
+        [x - r - 3 - width, y - 7],
+        [x - width / 2, y - r - 16],
+        [x - width / 2, y + r + 2],
+      ]
+        .map(([x1, y1]) => [x1, y1, x1 + width, y1 + 14])
+        .find((candidate) => isFree(candidate, i));
+      if (!box) return text.remove();
+      taken.push(box);
+      text.setAttribute("x", box[0]);
+      text.setAttribute("y", box[1] + 11);
+    });
   }
 
   // Marks the kernels of a selection, as it stands in the address.

@@ -120,8 +120,9 @@ export function drawTreemap(model, store) {
     html(
       "p",
       { class: "muted" },
-      `Each area is a ${what}, as large as its share of the time, and the stronger in colour the closer it comes to what ` +
-        "this machine can do.",
+      `Each area is a ${what}, as large as its share of the time. Its colour says how close it comes to what this machine ` +
+        "can do:",
+      html("span", { class: "scale" }, "0\u202f%", html("i"), "100\u202f% of its ceiling"),
     ),
     holder,
   ];
