@@ -17,13 +17,13 @@ void show_progress(CompileContext& context, std::optional<Progress>& progress) {
   };
 }
 
-void show_progress(OptimizeOptions& options, Progress& progress) {
+void show_progress(PipelineOptions& options, Progress& progress) {
   options.before_pass = [&](const Pass& pass, int64_t round) {
     progress.step(fmt::format("round {}, {}", round, pass.name));
   };
 }
 
-std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, OptimizeOptions options) {
+std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, PipelineOptions options) {
   Progress progress("optimising", 0);
   show_progress(options, progress);
   return optimize(graph, journal, options);

@@ -11,8 +11,8 @@
 namespace tenon::cli {
 
 // Shows which pass runs; `progress` must outlive the options.
-void show_progress(OptimizeOptions& options, Progress& progress);
-std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, OptimizeOptions options = {});
+void show_progress(PipelineOptions& options, Progress& progress);
+std::vector<PassReport> optimize_model(Graph& graph, Journal& journal, PipelineOptions options = {});
 // As tenon optimize does it, without the passes of these names.
 void optimize_model(Graph& graph, NumericsBudget numerics = NumericsBudget::Default,
                     const std::set<std::string>& disabled = {});

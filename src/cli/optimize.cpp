@@ -116,7 +116,7 @@ nlohmann::ordered_json stats_of(const OptimizedModel& optimized) {
 }
 
 // A pass that is both asked for and left out would never run, which nobody wants.
-void refuse_both(const OptimizeOptions& passes) {
+void refuse_both(const PipelineOptions& passes) {
   for (const std::string& name : passes.only)
     if (passes.disabled.contains(name))
       throw user_error("--passes and --disable both name {}", name);
@@ -127,13 +127,13 @@ void refuse_both(const OptimizeOptions& passes) {
 void optimize_and_write(const Options& options) {
   const Form form = check_output(options);
   check_json(options.stats);
-  OptimizeOptions passes = {.only = split_names("--passes", options.only, pass_names()),
+  PipelineOptions passes = {.only = split_names("--passes", options.only, pass_names()),
                             .disabled = split_names("--disable", options.disabled, pass_names())};
   refuse_both(passes);
   const std::optional<optimizer::Source> source = source_of(options.model);
   Progress progress("optimising", 0);
   show_progress(passes, progress);
-  const auto optimise = [&](const OptimizeOptions& with) {
+  const auto optimise = [&](const PipelineOptions& with) {
     return optimize_to_write(load_model(options.model), source,
                              {.form = form,
                               .passes = with,

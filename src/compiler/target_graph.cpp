@@ -36,7 +36,7 @@ TargetPipeline::TargetPipeline(const CompileContext& context)
                  context.added_passes.end());
 }
 
-void TargetPipeline::run(Graph& graph, Journal& journal, OptimizeOptions options) const {
+void TargetPipeline::run(Graph& graph, Journal& journal, PipelineOptions options) const {
   options.pipeline = passes_;
   // A pass that this target does without need not be left out.
   for (const std::string& name : context_.disabled)
@@ -46,7 +46,7 @@ void TargetPipeline::run(Graph& graph, Journal& journal, OptimizeOptions options
 }
 
 std::unique_ptr<Graph> make_target_graph(const Graph& graph, const CompileContext& context, Journal& journal,
-                                         OptimizeOptions options) {
+                                         PipelineOptions options) {
   std::unique_ptr<Graph> copy = copy_for_loops(graph);
   TargetPipeline(context).run(*copy, journal, std::move(options));
   return copy;

@@ -18,7 +18,7 @@ class TargetPipeline {
 
   const std::vector<Pass>& passes() const { return passes_; }
   // Runs it once; `options` may observe the passes, its pipeline is replaced.
-  void run(Graph& graph, Journal& journal, OptimizeOptions options = {.pipeline = {}}) const;
+  void run(Graph& graph, Journal& journal, PipelineOptions options = {.pipeline = {}}) const;
 
  private:
   CompileContext context_;
@@ -29,6 +29,6 @@ class TargetPipeline {
 // A copy of the graph after the target pipeline. The journal says how many rewrites may be
 // made, and is told of them; `options` may observe the passes, its pipeline is replaced.
 std::unique_ptr<Graph> make_target_graph(const Graph& graph, const CompileContext& context, Journal& journal,
-                                         OptimizeOptions options = {.pipeline = {}});
+                                         PipelineOptions options = {.pipeline = {}});
 
 }  // namespace tenon::compiler

@@ -90,7 +90,7 @@ int64_t count_dead(const Graph& graph) {
   return count_nodes(graph) - count_nodes(*alive);
 }
 
-bool was_changed_by_added_pass(const OptimizeOptions& passes, const std::vector<PassReport>& reports) {
+bool was_changed_by_added_pass(const PipelineOptions& passes, const std::vector<PassReport>& reports) {
   return std::ranges::any_of(reports, [&](const PassReport& report) {
     return report.changes > 0 && std::ranges::find(passes.pipeline, report.pass, &Pass::name)->is_added;
   });
@@ -148,7 +148,7 @@ class Optimizer {
  private:
   Candidate optimize(std::unique_ptr<Graph> graph, const PassNames& disabled, bool finds_growing = false) {
     Candidate made = {std::move(graph), Journal(options_.numerics)};
-    OptimizeOptions passes = options_.passes;
+    PipelineOptions passes = options_.passes;
     passes.disabled = disabled;
     if (finds_growing)
       passes.after_pass = [&, before = limit_](const Pass& pass, const Graph& after) mutable {

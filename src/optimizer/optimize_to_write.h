@@ -17,7 +17,7 @@ Form form_of(const std::filesystem::path& path);
 
 struct OptimizeToWriteOptions {
   Form form = Form::Onnx;  // text may become larger, and has our ops alone
-  OptimizeOptions passes = {};
+  PipelineOptions passes = {};
   NumericsBudget numerics = NumericsBudget::Default;
   std::optional<int64_t> opset = std::nullopt;  // to write; nothing: that of the source, or newer
 };

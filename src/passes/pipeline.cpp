@@ -125,7 +125,7 @@ bool is_rule_of_ours(std::string_view name) {
 // For each pass: after how many applications it last found nothing to do.
 using FoundNothing = std::vector<std::optional<size_t>>;
 
-void run_round(Graph& graph, Journal& journal, const OptimizeOptions& options, int round,
+void run_round(Graph& graph, Journal& journal, const PipelineOptions& options, int round,
                FoundNothing& found_nothing, std::vector<PassReport>& reports) {
   for (size_t i = 0; i < options.pipeline.size(); ++i) {
     const Pass& pass = options.pipeline[i];
@@ -198,7 +198,7 @@ void add_rewrite(PatternRewrite rewrite, std::string_view before) {
            before);
 }
 
-std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options) {
+std::vector<PassReport> optimize(Graph& graph, Journal& journal, const PipelineOptions& options) {
   check_names(options.only, options.pipeline);
   check_names(options.disabled, options.pipeline);
   std::vector<PassReport> reports;
@@ -214,7 +214,7 @@ std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeO
   return reports;
 }
 
-std::vector<PassReport> run_pipeline(Graph& graph, Journal& journal, const OptimizeOptions& options) {
+std::vector<PassReport> run_pipeline(Graph& graph, Journal& journal, const PipelineOptions& options) {
   std::vector<PassReport> reports;
   FoundNothing found_nothing(options.pipeline.size());
   run_round(graph, journal, options, 1, found_nothing, reports);

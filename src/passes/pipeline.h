@@ -42,7 +42,7 @@ struct PassReport {
   int64_t round = 1;  // through the pipeline
 };
 
-struct OptimizeOptions {
+struct PipelineOptions {
   std::vector<Pass> pipeline = portable_pipeline();
   std::set<std::string> only = {};  // if any, no other passes run
   std::set<std::string> disabled = {};
@@ -55,10 +55,10 @@ struct OptimizeOptions {
 // Runs the pipeline again and again until it changes nothing. A pass that leaves a graph that is not well
 // formed is our bug, and so are passes that undo each other, unless one was added. Unknown names of passes
 // are the user's fault.
-std::vector<PassReport> optimize(Graph& graph, Journal& journal, const OptimizeOptions& options = {});
+std::vector<PassReport> optimize(Graph& graph, Journal& journal, const PipelineOptions& options = {});
 
 // Runs the pipeline once, from the first pass to the last. Names that are not in it select nothing: they may
 // be those of another pipeline.
-std::vector<PassReport> run_pipeline(Graph& graph, Journal& journal, const OptimizeOptions& options);
+std::vector<PassReport> run_pipeline(Graph& graph, Journal& journal, const PipelineOptions& options);
 
 }  // namespace tenon

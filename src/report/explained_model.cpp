@@ -64,7 +64,7 @@ class Explainer {
   void optimize_graph(ExplainedModel& model) {
     model.history.record("as read", graph_);
     Progress progress("optimising", 0);
-    OptimizeOptions options{.pipeline = pipeline_};
+    PipelineOptions options{.pipeline = pipeline_};
     options.before_pass = [&](const Pass& pass, int64_t round) {
       progress.step(fmt::format("round {}, {}", round, pass.name));
     };
