@@ -9,13 +9,18 @@
 #include "cli/output.h"
 #include "cli/saved_model.h"
 #include "cli/version.h"
+#include "target/compile_targets.h"
+#include "target/words.h"
 
 namespace tenon::cli {
 namespace {
 
+// As it compiles for this machine.
+constexpr const char* kNative = "native";
+
 struct Options {
   ModelArguments model;
-  std::string output, numerics = "default", precision = "f32";
+  std::string output, numerics = "default", precision = "f32", targets = kNative;
   int threads = 1;
 };
 
@@ -26,8 +31,37 @@ void check_output(const Options& options) {
   refuse_overwriting(options.model, options.output);
 }
 
-// As it compiles for this machine.
-constexpr const char* kNative = "native";
+compiler::TargetToSave target_to_save(const Options& options, NumericsBudget numerics,
+                                      std::string_view name) {
+  compiler::TargetToSave made{
+      .name = std::string(name),
+      .context = api::default_context({.numerics = numerics,
+                                       .precision = parse_precision(options.precision),
+                                       .threads = options.threads,
+                                       .device = "cpu"})};
+  if (name == kNative)
+    return made;
+  made.context.target = compile_target(name);
+  made.context.target.cores = this_machine().cores;  // which generate the code
+  made.context.tuning = {};                          // was measured here
+  return made;
+}
+
+std::vector<compiler::TargetToSave> targets_to_save(const Options& options, NumericsBudget numerics) {
+  constexpr size_t kLongestName = 30;  // that fits into the names of sections
+  std::vector<compiler::TargetToSave> targets;
+  for (std::string_view rest = options.targets; !rest.empty();) {
+    const std::string_view name = cut(rest, ',');
+    if (std::ranges::find(targets, name, &compiler::TargetToSave::name) != targets.end())
+      throw user_error("--target names {} twice", name);
+    if (name.size() > kLongestName)
+      throw user_error("--target {}: a target has a name of at most {} letters", name, kLongestName);
+    targets.push_back(target_to_save(options, numerics, name));
+  }
+  if (targets.empty())
+    throw user_error("--target names none");
+  return targets;
+}
 
 void compile_and_save(const Options& options) {
   check_output(options);
@@ -35,20 +69,16 @@ void compile_and_save(const Options& options) {
   const std::unique_ptr<Graph> graph = model->clone();
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
   optimize_model(*graph, numerics);
+  std::vector<compiler::TargetToSave> targets = targets_to_save(options, numerics);
   std::optional<Progress> progress;
-  compiler::TargetToSave target{
-      .name = kNative,
-      .context = api::default_context({.numerics = numerics,
-                                       .precision = parse_precision(options.precision),
-                                       .threads = options.threads,
-                                       .device = "cpu"})};
-  show_progress(target.context, progress);
+  for (compiler::TargetToSave& target : targets)
+    show_progress(target.context, progress);
   const compiler::SavedSizes sizes = compiler::save_program(
       {.model = *model,
        .optimised = *graph,
        .made_with = fmt::format("{}\nnumerics: {}, precision: {}, threads: {}\n", describe_build(),
                                 options.numerics, options.precision, options.threads)},
-      {target}, options.output);
+      targets, options.output);
   progress.reset();
   const auto bytes = [](uint64_t size) { return format_bytes(static_cast<double>(size)); };
   write_output(fmt::format("wrote {}: {}, of which {} are weights and {} code\n", options.output,
@@ -66,10 +96,16 @@ void add_compile(CLI::App& program) {
                   ->option_text("FILE")
                   ->required(),
               {".tnp"});
+  command
+      ->add_option("--target", options->targets,
+                   "the processors that it has code for, such as x86-64-v3,x86-64-v4,armv8.2+dotprod")
+      ->option_text("NAME,…")
+      ->capture_default_str();
   add_numerics(*command, options->numerics);
   add_precision(*command, options->precision);
   add_threads(*command, options->threads);
   command->footer(examples({"tenon compile builtin:attention -o attention.tnp",
+                            "tenon compile builtin:attention -o attention.tnp --target x86-64-v3,x86-64-v4",
                             "tenon compile builtin:attention_any_length --dim length=128 -o attention.tnp"}));
   command->callback([options] { compile_and_save(*options); });
 }

@@ -125,9 +125,12 @@ SavedSizes save_program(const GraphToSave& graph, const std::vector<TargetToSave
   add(runtime::kTargetsSection, print_targets(saved));
   Weights weights;
   SavedSizes sizes;
-  for (const auto& [name, context] : targets) {
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto& [name, context] = targets[i];
     const auto& [program, operations] = program_with_operations(graph.optimised, context);
-    freeze_constants(*program, context.backend->make_device(context.device));
+    // What this machine cannot run, the reference evaluator computes.
+    const bool runs_here = find_missing(saved[i], this_machine()).empty();
+    freeze_constants(*program, runs_here ? context.backend->make_device(context.device) : nullptr);
     codegen::Image image = link(*program);
     add(runtime::tables_section(name),
         runtime::write_tables({.program = *program,

@@ -26,7 +26,7 @@ struct SavedSizes {
 };
 
 // Compiles the graph for each target, and writes all to one file. What differs between targets is written for
-// each, what is equal once.
+// each, what is equal once. A target that no code can be generated for is a user_error.
 SavedSizes save_program(const GraphToSave& graph, const std::vector<TargetToSave>& targets,
                         const std::filesystem::path& path);
 

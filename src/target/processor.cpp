@@ -63,6 +63,10 @@ constexpr Feature kArmFeatures[] = {
     {"bf16", "bf16"},         // dot and matrix products of bf16
 };
 
+std::span<const Feature> features_of(Architecture architecture) {
+  return architecture == Architecture::X86_64 ? std::span<const Feature>(kX86Features) : kArmFeatures;
+}
+
 // The levels of the psABI for x86-64, by LLVM's names, each with what it adds to the one before.
 struct Level {
   std::string_view cpu;
@@ -147,6 +151,20 @@ Target parse_arm(Words features) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> feature_names(Architecture architecture) {
+  std::vector<std::string_view> names;
+  for (const Feature& feature : features_of(architecture))
+    names.push_back(feature.llvm);
+  return names;
+}
+
+std::string_view flag_of(Architecture architecture, std::string_view feature) {
+  for (const Feature& each : features_of(architecture))
+    if (each.llvm == feature)
+      return each.kernel;
+  return "";
+}
 
 void forbid_tiles(Target& target) {
   target.matrix_tiles = false;

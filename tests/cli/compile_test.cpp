@@ -118,5 +118,50 @@ TEST_F(Compile, RunsForATargetThatThereIs) {
                  "a.tnp: the saved program has no code for avx2; it has code for native");
 }
 
+#ifdef __x86_64__
+constexpr const char *kHere = "x86-64", *kBetter = "x86-64-v2", *kElsewhere = "armv8.2+dotprod",
+                     *kNeeded = "arm64";
+#else
+constexpr const char *kHere = "armv8", *kBetter = "armv8+neon", *kElsewhere = "x86-64-v3",
+                     *kNeeded = "x86-64";
+#endif
+
+TEST_F(Compile, HasCodeForSeveralTargets) {
+  const std::string here = kHere, elsewhere = kElsewhere;
+  for (const char* model : {"attention_any_length", "resnet_block", "cond"}) {
+    compile(std::string("builtin:") + model, "--target " + here + ",native," + elsewhere);
+    const Outcome native = shell("tenon run a.tnp");
+    EXPECT_EQ(native.status, 0) << native.error;
+    EXPECT_EQ(native.out, shell(std::string("tenon run builtin:") + model).out);
+    const Outcome plain = shell("TENON_TARGET=" + here + " tenon run a.tnp --outputs plain.npz");
+    EXPECT_EQ(plain.status, 0) << plain.error;
+    EXPECT_EQ(shell(std::string("tenon run --expected plain.npz builtin:") + model).status, 0);
+  }
+}
+
+TEST_F(Compile, RefusesTargetsThatDoNotFit) {
+  const std::string elsewhere = kElsewhere;
+  compile("builtin:tiny", "--target " + elsewhere);
+  expect_refused("tenon run a.tnp", "a.tnp: the saved program has no code for this processor: " + elsewhere +
+                                        " needs " + kNeeded);
+  expect_refused("tenon compile builtin:tiny -o b.tnp --target native,native", "--target names native twice");
+  expect_refused("tenon compile builtin:tiny -o b.tnp --target ''", "--target names none");
+  expect_refused("tenon compile builtin:tiny -o b.tnp --target pentium",
+                 "there is no target 'pentium'; there are native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+                 "sapphirerapids, armv8, armv8.2, armv8.4, armv8.6, each also with features, as in "
+                 "armv8.2+dotprod");
+  expect_refused("tenon compile builtin:tiny -o b.tnp --target armv8.6+fullfp16+fp16fml+bf16+i8mm",
+                 "--target armv8.6+fullfp16+fp16fml+bf16+i8mm: a target has a name of at most 30 letters");
+}
+
+// Constants of the same elements are there once.
+TEST_F(Compile, SharesWeightsAmongTargets) {
+  const std::string here = kHere, better = kBetter;
+  compile("builtin:resnet_block", "--target " + here);
+  const auto one = std::filesystem::file_size(folder_ / "a.tnp");
+  compile("builtin:resnet_block", "--target " + here + "," + better);
+  EXPECT_LT(std::filesystem::file_size(folder_ / "a.tnp"), 2 * one);
+}
+
 }  // namespace
 }  // namespace tenon::cli

@@ -21,6 +21,23 @@
 #include "codegen/llvm/emit.h"
 #include "runtime/cpu/library_functions.h"
 
+// Null where LLVM is linked without the other architecture, as into a static program.
+#ifdef __x86_64__
+#pragma weak LLVMInitializeAArch64TargetInfo
+#pragma weak LLVMInitializeAArch64Target
+#pragma weak LLVMInitializeAArch64TargetMC
+#pragma weak LLVMInitializeAArch64AsmPrinter
+constexpr auto kOtherArchitecture = {&LLVMInitializeAArch64TargetInfo, &LLVMInitializeAArch64Target,
+                                     &LLVMInitializeAArch64TargetMC, &LLVMInitializeAArch64AsmPrinter};
+#else
+#pragma weak LLVMInitializeX86TargetInfo
+#pragma weak LLVMInitializeX86Target
+#pragma weak LLVMInitializeX86TargetMC
+#pragma weak LLVMInitializeX86AsmPrinter
+constexpr auto kOtherArchitecture = {&LLVMInitializeX86TargetInfo, &LLVMInitializeX86Target,
+                                     &LLVMInitializeX86TargetMC, &LLVMInitializeX86AsmPrinter};
+#endif
+
 namespace tenon::codegen {
 
 using runtime::KernelCode;
@@ -32,17 +49,30 @@ void initialise() {
   static const bool once = [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    for (auto* initialise_part : kOtherArchitecture)
+      if (initialise_part != nullptr)
+        initialise_part();
     return true;
   }();
   (void)once;
 }
 
+std::string triple_of(Architecture architecture) {
+  const llvm::Triple process(llvm::sys::getProcessTriple());
+  const bool is_x86 = architecture == Architecture::X86_64;
+  if (process.getArch() == (is_x86 ? llvm::Triple::x86_64 : llvm::Triple::aarch64))
+    return process.str();
+  return is_x86 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu";
+}
+
 std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   initialise();
-  const std::string triple = llvm::sys::getProcessTriple();
+  const std::string triple = triple_of(target.architecture);
   std::string error;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
-  CHECK(found != nullptr, "LLVM knows no {}: {}", triple, error);
+  if (found == nullptr)
+    throw user_error("this build of Tenon generates no code for {}",
+                     target.architecture == Architecture::X86_64 ? "x86-64" : "arm64");
   llvm::TargetOptions options;
   return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
       triple, target.cpu, fmt::format("{}", fmt::join(target.features, ",")), options, llvm::Reloc::PIC_,
