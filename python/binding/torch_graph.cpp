@@ -56,8 +56,9 @@ class WatchedElements : public DeferredElements {
 // what it made of them until then.
 class Weights {
  public:
-  // A dtype and sizes for each.
-  explicit Weights(const std::vector<std::pair<std::string, Extents>>& types) {
+  // A dtype and sizes for each, and their places among the arguments of a call.
+  Weights(const std::vector<std::pair<std::string, Extents>>& types, std::vector<size_t> places)
+      : places_(std::move(places)) {
     for (const auto& [name, extents] : types) {
       const std::optional<DType> dtype = parse_dtype(name);
       if (!dtype)
@@ -66,10 +67,10 @@ class Weights {
     }
   }
 
-  // Takes the tensors at these places of the arguments for the weights.
-  void bind(const nb::list& arguments, const std::vector<size_t>& places) {
+  // Takes those among these arguments for the weights.
+  void bind(const nb::list& arguments) {
     for (size_t i = 0; i < weights_.size(); ++i) {
-      const nb::handle tensor = arguments[places[i]];
+      const nb::handle tensor = weight_of(arguments, i);
       const DLExchange& exchange = exchange_of(tensor);
       // Of a tensor of its own: a parameter's data may be exchanged, and the memory would go with it.
       const nb::object alias = tensor.attr("detach")();
@@ -82,14 +83,14 @@ class Weights {
         throw user_error("expected a weight {}, got {}", describe(weights_[i].dtype, weights_[i].extents),
                          describe(elements.dtype(), elements.extents()));
     }
-    versions_ = versions(arguments, places);
+    versions_ = versions(arguments);
   }
 
-  // How the tensors at these places compare: "same", "changed" in place, or "other" ones.
-  const char* compare(const nb::list& arguments, const std::vector<size_t>& places) const {
+  // How those among these arguments compare: "same", "changed" in place, or "other" ones.
+  const char* compare(const nb::list& arguments) const {
     bool is_same = true;
     for (size_t i = 0; i < weights_.size(); ++i) {
-      const nb::handle tensor = arguments[places[i]];
+      const nb::handle tensor = weight_of(arguments, i);
       DLTensor now{};
       if (exchange_of(tensor).borrow_from_object(tensor.ptr(), &now) != 0)
         throw nb::python_error();
@@ -100,10 +101,10 @@ class Weights {
     return is_same ? "same" : "changed";
   }
 
-  std::vector<int64_t> versions(const nb::list& arguments, const std::vector<size_t>& places) const {
+  std::vector<int64_t> versions(const nb::list& arguments) const {
     std::vector<int64_t> found;
-    for (size_t place : places)
-      found.push_back(version_of(arguments[place]));
+    for (size_t i = 0; i < weights_.size(); ++i)
+      found.push_back(version_of(weight_of(arguments, i)));
     return found;
   }
   // What was made of the weights is of these versions.
@@ -127,9 +128,23 @@ class Weights {
       throw user_error("expected a torch.Tensor for a weight, got a {}", describe_type(tensor));
     return *library.exchange;
   }
-  static int64_t version_of(nb::handle tensor) { return nb::cast<int64_t>(tensor.attr("_version")); }
+  static int64_t version_of(nb::handle tensor) {
+    static PyObject* const name = PyUnicode_InternFromString("_version");
+    const nb::object version = nb::steal(PyObject_GetAttr(tensor.ptr(), name));
+    const long long number = version.is_valid() ? PyLong_AsLongLong(version.ptr()) : -1;
+    if (number == -1 && PyErr_Occurred() != nullptr)
+      throw nb::python_error();
+    return number;
+  }
+  nb::handle weight_of(const nb::list& arguments, size_t number) const {
+    PyObject* const tensor = PyList_GetItem(arguments.ptr(), static_cast<Py_ssize_t>(places_[number]));
+    if (tensor == nullptr)
+      throw nb::python_error();
+    return tensor;
+  }
 
   std::vector<Weight> weights_;
+  std::vector<size_t> places_;
   std::vector<int64_t> versions_;
 };
 
@@ -188,7 +203,7 @@ ReadProgram read_program(const std::string& json, const std::vector<std::string>
 
 void bind_torch_graph(nb::module_& module) {
   nb::class_<Weights>(module, "Weights")
-      .def(nb::init<const std::vector<std::pair<std::string, Extents>>&>())
+      .def(nb::init<const std::vector<std::pair<std::string, Extents>>&, std::vector<size_t>>())
       .def("bind", &Weights::bind)
       .def("compare", &Weights::compare)
       .def("versions", &Weights::versions)

@@ -179,6 +179,34 @@ def test_sizes_that_vary_are_compiled_for_once(net):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("sizes", [(4, 7, 1, 64), (1, 2, 64), (4, 1, 7)])
+def test_what_dynamo_compiles_for_one_alone_is_all_that_is_compiled_more(sizes):
+    module = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.GELU(), torch.nn.Linear(16, 6))
+
+    def graphs(compiler, **options):
+        torch._dynamo.reset()
+        counted = []
+
+        def count(gm, example_inputs):
+            counted.append(gm)
+            return compiler(gm, example_inputs)
+
+        fast = torch.compile(module, backend=count, **options)
+        for batch in sizes:
+            x = torch.randn(batch, 6)
+            torch.testing.assert_close(fast(x), module(x))
+        return len(counted)
+
+    def nothing(gm, example_inputs):
+        return gm.forward
+
+    assert graphs(backend) == graphs(nothing) <= 3
+    assert graphs(backend, dynamic=True) == graphs(nothing, dynamic=True) <= 2
+    with torch.fx.experimental._config.patch(backed_size_oblivious=True):
+        assert graphs(backend) == graphs(nothing) <= 2
+
+
+@torch.no_grad()
 def test_maxima_of_images_of_any_size_are_compiled():
     def pool(x):
         return torch.nn.functional.max_pool2d(x, 3, 2, ceil_mode=True)
@@ -248,10 +276,11 @@ def test_memory_in_another_order_is_not_copied(net):
         lambda x: torch.split(x * 2, 2, dim=1),
     ],
 )
-def test_outputs_are_laid_out_as_pytorch_does(function):
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_outputs_are_laid_out_as_pytorch_does(function, dynamic):
     for x in (torch.randn(4, 6), torch.randn(6, 4).t(), torch.randn(4, 12)[:, ::2]):
         torch._dynamo.reset()
-        assert_same(compiled(function)(x), function(x))
+        assert_same(compiled(function, dynamic=dynamic)(x), function(x))
 
 
 @pytest.mark.parametrize(

@@ -255,9 +255,7 @@ class Writer:
                         "output_specs": [{"user_output": {"arg": self._output(node)}} for node in self._results],
                     },
                 },
-                "range_constraints": {
-                    str(symbol): {"min_val": 2, "max_val": None} for symbol in self._tensor_with
-                },
+                "range_constraints": {},
             }
         )
 
