@@ -127,6 +127,32 @@ TEST(TorchSizes, AreSymbolsAndExpressions) {
   EXPECT_EQ(to_string(import(program)->outputs()[0].type()), "f32[3,2,s1]");
 }
 
+TEST(TorchSizes, OfBatchesMayVaryInTraining) {
+  const Tensor zero = f32({1}, {0}), one = f32({1}, {1});
+  ProgramText program = {.inputs = {{"x", meta(DType::F32, {"Symbol('s0')", 1, "Symbol('s1')"},
+                                               {"Symbol('s1')", "Symbol('s1')", 1})},
+                                    {"mean", meta_of(zero)},
+                                    {"var", meta_of(one)}},
+                         .nodes = {{"aten._native_batch_norm_legit_functional.default",
+                                    {{"input", tensor_name("x")},
+                                     {"weight", none()},
+                                     {"bias", none()},
+                                     {"running_mean", tensor_name("mean")},
+                                     {"running_var", tensor_name("var")},
+                                     {"training", {{"as_bool", true}}},
+                                     {"momentum", {{"as_float", 0.5}}},
+                                     {"eps", {{"as_float", 0.0}}}},
+                                    Json::array({tensor_name("y"), tensor_name("a"), tensor_name("b"),
+                                                 tensor_name("moved_mean"), tensor_name("moved_var")})}},
+                         .outputs = {"y", "moved_mean", "moved_var"}};
+  // The variance is that of a sample: 2 of two elements, 4 / 3 of four.
+  const Data two = run(program, {f32({2, 1, 1}, {1, 3}), zero, one});
+  expect_near(two[0], f32({2, 1, 1}, {-1, 1}), 1e-6);
+  expect_near(two[1], f32({1}, {1}), 1e-6);
+  expect_near(two[2], f32({1}, {1.5}), 1e-6);
+  expect_near(run(program, {f32({2, 1, 2}, {1, 3, 1, 3}), zero, one})[2], f32({1}, {7.0 / 6}), 1e-6);
+}
+
 TEST(TorchSizes, MayBeTakenFromElements) {
   ProgramText program = {.inputs = {{"x", meta(DType::I64, {})}}};
   program.nodes = {

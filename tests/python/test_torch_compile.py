@@ -178,6 +178,23 @@ def test_sizes_that_vary_are_compiled_for_once(net):
     assert_same(fast(x), net(x))
 
 
+def test_batches_that_vary_in_training_are_compiled_whole():
+    norm, other = torch.nn.BatchNorm2d(3), torch.nn.BatchNorm2d(3)
+    fast = compiled(other, dynamic=True)
+
+    def train():
+        for batch, side in ((4, 6), (2, 9), (7, 5)):
+            x = torch.randn(batch, 3, side, side)
+            for module, call in ((norm, norm), (other, fast)):
+                module.zero_grad()
+                call(x).sin().sum().backward()
+            torch.testing.assert_close(other.weight.grad, norm.weight.grad, rtol=1e-4, atol=1e-4)
+            assert_same([*other.buffers()], [*norm.buffers()])
+
+    graphs = graphs_of(train)
+    assert [(graph.kind, graph.external, graph.fallback) for graph in graphs] == [("forward", [], ""), ("backward", [], "")]
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("sizes", [(4, 7, 1, 64), (1, 2, 64), (4, 1, 7)])
 def test_what_dynamo_compiles_for_one_alone_is_all_that_is_compiled_more(sizes):

@@ -54,17 +54,30 @@ Statistics batch_statistics(const NodeView& n, Value x) {
   return {reduce_mean(x, axes), reduce_mean(deviation * deviation, axes)};
 }
 
-// The statistics that are kept, moved towards those of this batch; the variance as of a sample.
+// The variance of a batch as that of a sample: over one element less of each channel.
+Value sample_variance(const NodeView& n, Value x, Value variance) {
+  Dim count = 1;
+  std::vector<Value> sizes;
+  for (int64_t axis = 0; axis < x.rank(); ++axis)
+    if (axis != 1) {
+      count = count * x.dim(axis);
+      sizes.push_back(size_along(x, axis));
+    }
+  if (!count.is_constant()) {
+    const Value elements = in_dtype(reduce_prod(concat(sizes, 0), {0}), variance.dtype());
+    return variance * (elements / (elements - 1));
+  }
+  if (*count.constant() < 2)
+    throw unsupported("{}: running statistics of {} elements for each channel", n.op(), count);
+  const auto elements = static_cast<double>(*count.constant());
+  return variance * (elements / (elements - 1));
+}
+
+// The statistics that are kept, moved towards those of this batch.
 Statistics moved_statistics(const NodeView& n, Value x, const Statistics& batch) {
   const double momentum = n.real("momentum", 0.1);
   const Value mean = n.tensor("running_mean"), variance = n.tensor("running_var");
-  Dim count = 1;
-  for (int64_t axis = 0; axis < x.rank(); ++axis)
-    count = axis == 1 ? count : count * x.dim(axis);
-  if (!count.is_constant() || *count.constant() < 2)
-    throw unsupported("{}: running statistics of {} elements for each channel", n.op(), count);
-  const auto elements = static_cast<double>(*count.constant());
-  const Value sample = batch.variance * (elements / (elements - 1));
+  const Value sample = sample_variance(n, x, batch.variance);
   return {mean * (1 - momentum) + in_dtype(batch.mean, mean.dtype()) * momentum,
           variance * (1 - momentum) + in_dtype(sample, variance.dtype()) * momentum};
 }
