@@ -35,6 +35,11 @@ file(GLOB sources CONFIGURE_DEPENDS python/binding/*.cpp)
 nanobind_add_module(_tenon STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE ${sources})
 set_target_properties(_tenon PROPERTIES EXCLUDE_FROM_ALL TRUE LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tenon
                       BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+foreach(target _tenon nanobind-static nanobind-static-abi3)
+  if(TARGET ${target})
+    target_compile_definitions(${target} PRIVATE NDEBUG)  # or each handle of Python's asks whether the GIL is held
+  endif()
+endforeach()
 target_include_directories(_tenon PRIVATE src include python)
 target_compile_definitions(_tenon PRIVATE FMT_HEADER_ONLY)
 target_link_libraries(_tenon PRIVATE tenon_shared nlohmann_json::nlohmann_json)

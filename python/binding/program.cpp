@@ -38,15 +38,11 @@ Tensor of_sizes(const tenon_tensor& tensor) {
            static_cast<size_t>(element_count(sizes)) * static_cast<size_t>(info(dtype).bytes)}};
 }
 
-// The elements of a tuple, whose memory is of no concern to us.
-std::vector<nb::handle> elements_of(nb::handle tuple) {
-  std::vector<nb::handle> elements;
-  const Py_ssize_t count = PyTuple_Size(tuple.ptr());
-  elements.reserve(static_cast<size_t>(count));
-  for (Py_ssize_t i = 0; i < count; ++i)
-    elements.emplace_back(PyTuple_GetItem(tuple.ptr(), i));
-  return elements;
+nb::handle item_of(nb::handle tuple, size_t number) {
+  return PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(number));
 }
+
+size_t count_of(nb::handle tuple) { return static_cast<size_t>(PyTuple_Size(tuple.ptr())); }
 
 nb::object one_or_tuple(const std::vector<nb::object>& results) {
   if (results.size() == 1)
@@ -67,11 +63,22 @@ Program::Program(std::unique_ptr<Executor> executor, const compiler::CompileCont
     executor_ = std::move(executor);
 }
 
+Program::~Program() = default;
+
 namespace {
 
 std::optional<nb::python_error>& kept_error() {
   static thread_local std::optional<nb::python_error> kept;
   return kept;
+}
+
+// Of a run that failed.
+void throw_kept_error() {
+  if (!kept_error())
+    return;
+  const nb::python_error error = *kept_error();
+  kept_error().reset();
+  throw error;
 }
 
 }  // namespace
@@ -84,19 +91,25 @@ void Program::renew_constants() {
   (passable_ ? *passable_->program : *executor_).renew_constants();
 }
 
-// One call, all of whose tensors are numbers.
+// One call, all of whose tensors are numbers. Its memory is kept for later calls, so that these allocate
+// none.
 class Program::Call {
  public:
-  Call(const Program& program, nb::handle arguments)
+  explicit Call(const Program& program)
       : program_(*program.passable_),
         constants_(program.constants_),
         inputs_(program_.inputs.size()),
-        arguments_(program_.inputs.size()) {
-    const auto count = static_cast<size_t>(PyTuple_Size(arguments.ptr()));
+        outputs_(program_.outputs.size()),
+        arguments_(inputs_.size()),
+        destinations_(outputs_.size()),
+        sizes_(outputs_.size()) {}
+
+  void use_inputs(nb::handle arguments) {
+    const size_t count = count_of(arguments);
     if (count != inputs_.size())
       throw user_error("the program takes {} inputs, but {} were given", inputs_.size(), count);
     for (size_t i = 0; i < count; ++i) {
-      const nb::handle object = PyTuple_GetItem(arguments.ptr(), static_cast<Py_ssize_t>(i));
+      const nb::handle object = item_of(arguments, i);
       if (!arguments_[i].borrow(object))
         throw user_error(
             "{} is a {}, and no tensor of numbers: pass a torch.Tensor, a numpy.ndarray, or another with "
@@ -112,8 +125,6 @@ class Program::Call {
   // Sizes of outputs that the program alone, or those of the inputs, tell; false where they depend on
   // elements.
   bool find_sizes() {
-    outputs_.resize(program_.outputs.size());
-    sizes_.resize(program_.outputs.size());
     if (program_.program->has_fixed_sizes()) {
       for (size_t i = 0; i < outputs_.size(); ++i)
         sizes_[i] = &program_.outputs[i].sizes();
@@ -155,24 +166,15 @@ class Program::Call {
   }
 
   void use_outputs(nb::handle out) {
-    const bool is_tuple = PyTuple_Check(out.ptr()) != 0 || PyList_Check(out.ptr()) != 0;
-    const nb::object all =
-        is_tuple ? nb::steal(PySequence_Tuple(out.ptr())) : nb::object(nb::make_tuple(out));
-    const std::vector<nb::handle> objects = elements_of(all);
-    if (objects.size() != outputs_.size())
-      throw user_error("the program has {} outputs, but out has {}", outputs_.size(), objects.size());
-    destinations_ = std::vector<Argument>(objects.size());
-    for (size_t i = 0; i < objects.size(); ++i) {
-      if (!destinations_[i].borrow(objects[i]))
-        throw user_error("out for {} is a {}, and no tensor", program_.outputs[i].title(),
-                         describe_type(objects[i]));
-      if (destinations_[i].is_copy())
-        throw user_error("out for {} is of a dtype that can be read alone: leave out to get such an array",
-                         program_.outputs[i].title());
-      outputs_[i] = destinations_[i].tensor();
-      check_sizes(i);
-      results_.push_back(nb::borrow(objects[i]));
+    if (PyTuple_Check(out.ptr()) == 0 && PyList_Check(out.ptr()) == 0) {
+      check_output_count(1);
+      use_output(0, out);
+      return;
     }
+    const nb::object all = nb::steal(PySequence_Tuple(out.ptr()));
+    check_output_count(count_of(all));
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      use_output(i, item_of(all, i));
   }
 
   void run(const runtime::RunOptions& options) {
@@ -188,24 +190,52 @@ class Program::Call {
       const std::shared_lock lock(constants_);
       status = tenon_run(&program_, inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(), &how);
     }
-    if (kept_error()) {
-      const nb::python_error error = *kept_error();
-      kept_error().reset();
-      throw error;
-    }
-    if (status == TENON_USER_ERROR)
-      throw UserError(tenon_error_message());
     if (status != TENON_OK)
-      throw InternalError(tenon_error_message());
-    if (destinations_.empty())
-      for (size_t i = 0; i < outputs_.size(); ++i)
-        if (library_.kind == Library::Numpy)
-          finish_tensor(library_, program_.outputs[i].dtype(), outputs_[i].data, element_count(*sizes_[i]));
+      throw_error(status);
+  }
+
+  // What make_outputs made, as its library has such numbers.
+  void finish_outputs() const {
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      finish_tensor(library_, program_.outputs[i].dtype(), outputs_[i].data, element_count(*sizes_[i]));
   }
 
   nb::object results() const { return one_or_tuple(results_); }
 
+  // Lets go of all that belongs to the caller.
+  void release() {
+    for (std::vector<Argument>* tensors : {&arguments_, &destinations_})
+      for (Argument& each : *tensors)
+        each.release();
+    results_.clear();
+  }
+
  private:
+  [[noreturn]] static void throw_error(tenon_status status) {
+    throw_kept_error();
+    if (status == TENON_USER_ERROR)
+      throw UserError(tenon_error_message());
+    throw InternalError(tenon_error_message());
+  }
+
+  void check_output_count(size_t count) const {
+    if (count != outputs_.size())
+      throw user_error("the program has {} outputs, but out has {}", outputs_.size(), count);
+  }
+
+  void use_output(size_t number, nb::handle object) {
+    Argument& destination = destinations_[number];
+    if (!destination.borrow(object))
+      throw user_error("out for {} is a {}, and no tensor", program_.outputs[number].title(),
+                       describe_type(object));
+    if (destination.is_copy())
+      throw user_error("out for {} is of a dtype that can be read alone: leave out to get such an array",
+                       program_.outputs[number].title());
+    outputs_[number] = destination.tensor();
+    check_sizes(number);
+    results_.push_back(nb::borrow(object));
+  }
+
   // tenon_run writes sizes; memory of the caller's has its own, which must be these.
   void check_sizes(size_t number) {
     tenon_tensor& output = outputs_[number];
@@ -222,7 +252,7 @@ class Program::Call {
   std::shared_mutex& constants_;
   std::vector<tenon_tensor> inputs_, outputs_;
   std::vector<Argument> arguments_, destinations_;
-  std::vector<const Extents*> sizes_;
+  std::vector<const Extents*> sizes_;  // of outputs
   std::optional<std::vector<Extents>> known_;
   Library library_;
   std::vector<nb::object> results_;
@@ -260,26 +290,26 @@ nb::object Program::by_name(const nb::args& arguments, const nb::kwargs& named) 
 }
 
 nb::object Program::run_data(nb::handle arguments, const runtime::RunOptions& options) const {
-  const std::vector<nb::handle> objects = elements_of(arguments);
+  const size_t count = count_of(arguments);
   const std::vector<InputPort>& inputs = executor().program().inputs;
-  if (objects.size() != inputs.size())
-    throw user_error("the program takes {} inputs, but {} were given", inputs.size(), objects.size());
+  if (count != inputs.size())
+    throw user_error("the program takes {} inputs, but {} were given", inputs.size(), count);
   Data data;
-  for (size_t i = 0; i < objects.size(); ++i) {
-    data.push_back(to_datum(objects[i], "input " + inputs[i].name));
+  for (size_t i = 0; i < count; ++i) {
+    data.push_back(to_datum(item_of(arguments, i), "input " + inputs[i].name));
     if (inputs[i].type.is_optional() && !std::holds_alternative<Optional>(data.back()))
       data.back() = Optional{std::make_shared<Datum>(std::move(data.back()))};
   }
   Data results;
-  {
+  try {
     const nb::gil_scoped_release released;
     const std::shared_lock lock(constants_);
     results = executor().run(data, options);
+  } catch (...) {
+    throw_kept_error();
+    throw;
   }
-  Library library;
-  for (nb::handle object : objects)
-    if (library.kind == Library::Own)
-      library = library_of(object);
+  const Library library = library_of(arguments);
   std::vector<nb::object> objects_out;
   for (const Datum& result : results)
     objects_out.push_back(to_python(library, result));
@@ -299,19 +329,35 @@ nb::object Program::run(const nb::args& arguments, nb::handle out, std::optional
       throw user_error("out is for programs all of whose inputs and outputs are tensors of numbers");
     return run_data(all, options);
   }
-  Call call(*this, all);
-  if (!call.find_sizes()) {
+  const auto call = take_call();
+  call->use_inputs(all);
+  if (!call->find_sizes()) {
     if (!out.is_none())
       throw user_error(
           "the sizes of the outputs depend on the elements of the inputs, so that out cannot be given");
     return run_data(all, options);
   }
   if (out.is_none())
-    call.make_outputs();
+    call->make_outputs();
   else
-    call.use_outputs(out);
-  call.run(options);
-  return call.results();
+    call->use_outputs(out);
+  call->run(options);
+  if (out.is_none())
+    call->finish_outputs();
+  return call->results();
+}
+
+std::unique_ptr<Program::Call, Program::GiveBack> Program::take_call() const {
+  if (idle_calls_.empty())
+    return {new Call(*this), {this}};
+  Call* const call = idle_calls_.back().release();
+  idle_calls_.pop_back();
+  return {call, {this}};
+}
+
+void Program::GiveBack::operator()(Call* call) const {
+  call->release();
+  program->idle_calls_.emplace_back(call);
 }
 
 nb::object Program::call(const nb::args& arguments, const nb::kwargs& named) const {

@@ -16,6 +16,7 @@ namespace tenon::python {
 class Program {
  public:
   Program(std::unique_ptr<runtime::Executor> executor, const compiler::CompileContext& context);
+  ~Program();
 
   nb::object call(const nb::args& arguments, const nb::kwargs& named) const;
   nb::object run(const nb::args& arguments, nb::handle out, std::optional<int64_t> threads, uint64_t seed,
@@ -29,14 +30,20 @@ class Program {
 
  private:
   class Call;
+  struct GiveBack {
+    const Program* program;
+    void operator()(Call* call) const;
+  };
+  std::unique_ptr<Call, GiveBack> take_call() const;  // one that is idle, or a new one
   // In the order of the inputs.
   nb::object by_name(const nb::args& arguments, const nb::kwargs& named) const;
   nb::object run_data(nb::handle arguments, const runtime::RunOptions& options) const;
 
   compiler::CompileContext context_;
   std::unique_ptr<tenon_program> passable_;  // where all that goes in and comes out are tensors of numbers
-  std::unique_ptr<runtime::Executor> executor_;  // else
-  mutable std::shared_mutex constants_;          // runs share them
+  std::unique_ptr<runtime::Executor> executor_;            // else
+  mutable std::shared_mutex constants_;                    // runs share them
+  mutable std::vector<std::unique_ptr<Call>> idle_calls_;  // taken and given back under the GIL
 };
 
 // Of a function of Python's that a program of this thread calls: it leaves the run that it ends.

@@ -176,27 +176,39 @@ PyObject* method_of(nb::handle type, const char* name) {
   return nb::object(nb::getattr(type, name, nb::none())).release().ptr();
 }
 
-// Types are kept, so that one made later is not taken for one that is gone.
-const TensorClass& class_of(nb::handle object) {
-  static std::unordered_map<PyTypeObject*, TensorClass> classes;
-  PyTypeObject* const type = Py_TYPE(object.ptr());
-  if (const auto found = classes.find(type); found != classes.end())
-    return found->second;
-  const nb::handle handle(reinterpret_cast<PyObject*>(type));
+TensorClass make_class(nb::handle object) {
+  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
   TensorClass made;
-  const nb::object table = nb::getattr(handle, "__dlpack_c_exchange_api__", nb::none());
+  const nb::object table = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
   if (PyCapsule_IsValid(table.ptr(), "dlpack_exchange_api") != 0) {
     made.exchange = static_cast<const DLExchange*>(PyCapsule_GetPointer(table.ptr(), "dlpack_exchange_api"));
     while (made.exchange != nullptr && made.exchange->header.version.major != 1)
       made.exchange = reinterpret_cast<const DLExchange*>(made.exchange->header.previous);
-    if (nb::hasattr(handle, "is_conj"))
-      made.is_conj = method_of(handle, "is_conj");
-    if (nb::hasattr(handle, "is_neg"))
-      made.is_neg = method_of(handle, "is_neg");
+    if (nb::hasattr(type, "is_conj"))
+      made.is_conj = method_of(type, "is_conj");
+    if (nb::hasattr(type, "is_neg"))
+      made.is_neg = method_of(type, "is_neg");
   }
   made.is_numpy = is_numpy_array(object);
-  handle.inc_ref();
-  return classes.emplace(type, made).first->second;
+  return made;
+}
+
+const TensorClass& class_of(nb::handle object) {
+  static std::unordered_map<PyTypeObject*, TensorClass> classes;
+  static PyTypeObject* last_type = nullptr;  // most tensors of a call are of one type
+  static const TensorClass* last = nullptr;
+  PyTypeObject* const type = Py_TYPE(object.ptr());
+  if (type == last_type)
+    return *last;
+  auto found = classes.find(type);
+  if (found == classes.end()) {
+    found = classes.emplace(type, make_class(object)).first;
+    // Types are kept, so that one made later is not taken for one that is gone.
+    nb::handle(reinterpret_cast<PyObject*>(type)).inc_ref();
+  }
+  last_type = type;
+  last = &found->second;
+  return *last;
 }
 
 bool is_true(PyObject* method, nb::handle object) {
@@ -245,7 +257,8 @@ int64_t count_of(const DLTensor& tensor) {
   return std::accumulate(tensor.sizes, tensor.sizes + tensor.rank, int64_t{1}, std::multiplies<>());
 }
 
-// Of memory, sizes and strides that stay the tensor's.
+}  // namespace
+
 tenon_tensor view_of(const DLTensor& tensor) {
   const bool is_cuda = tensor.device.type == kDLCuda || tensor.device.type == kDLCudaManaged;
   if (!is_cuda && tensor.device.type != kDLCpu && tensor.device.type != kDLCudaHost)
@@ -264,8 +277,7 @@ tenon_tensor view_of(const DLTensor& tensor) {
                      .index = is_cuda ? tensor.device.index : 0}};
 }
 
-// A view, or a copy where it is strided.
-Tensor on_host(const tenon_tensor& tensor) {
+Tensor host_tensor(const tenon_tensor& tensor) {
   if (tensor.device.type != TENON_DEVICE_CPU)
     throw user_error("a tensor is on a GPU, but is needed on the CPU: pass x.cpu()");
   const Extents sizes(tensor.sizes, tensor.sizes + tensor.rank);
@@ -280,8 +292,6 @@ Tensor on_host(const tenon_tensor& tensor) {
   strided.gather(data, contiguous.mutable_bytes().data());
   return contiguous;
 }
-
-}  // namespace
 
 std::string describe_type(nb::handle object) {
   const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
@@ -413,10 +423,6 @@ void* Argument::stream() const {
   return stream == nullptr ? reinterpret_cast<void*>(1) : stream;  // CUDA's default stream
 }
 
-Tensor Argument::on_host() const { return python::on_host(tensor_); }
-
-Tensor host_tensor(const DLTensor& tensor) { return on_host(view_of(tensor)); }
-
 // --- results ---
 
 namespace {
@@ -547,7 +553,7 @@ Datum to_datum(nb::handle object, const std::string& title) {
   if (argument.borrow(object)) {
     // Kept alive by the object itself, which the caller holds as long as this is used; copied, as a buffer is
     // released with the argument.
-    const Tensor view = argument.on_host();
+    const Tensor view = host_tensor(argument.tensor());
     Tensor copy(view.dtype(), view.extents());
     if (view.count() > 0)
       std::memcpy(copy.mutable_bytes().data(), view.bytes().data(), view.bytes().size());

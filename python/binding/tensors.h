@@ -40,8 +40,6 @@ class Argument {
   bool is_copy() const { return is_copy_; }  // what is written there is lost
   // The stream in which its library works on its device now; null on the CPU.
   void* stream() const;
-  // As a tensor on the host: a view, or a copy where it is strided.
-  Tensor on_host() const;
 
  private:
   void use(const DLTensor& tensor, nb::handle object);
@@ -57,8 +55,10 @@ class Argument {
   nb::object capsule_, view_;  // that keep the memory
 };
 
+// Of memory, sizes and strides that stay the tensor's.
+tenon_tensor view_of(const DLTensor& tensor);
 // The elements of a tensor of the CPU's: a view, or a copy where it is strided.
-Tensor host_tensor(const DLTensor& tensor);
+Tensor host_tensor(const tenon_tensor& tensor);
 
 // A new tensor of a library, and its memory.
 struct Made {

@@ -36,7 +36,7 @@ class WatchedElements : public DeferredElements {
   }
   Tensor tensor() const override {
     CHECK(tensor_ != nullptr, "a weight is read before there is one");
-    return host_tensor(tensor_->tensor);
+    return host_tensor(view_of(tensor_->tensor));
   }
   bool varies() const override { return true; }
 
