@@ -27,6 +27,8 @@ LONGEST = 900  # seconds, of one process
 
 @dataclasses.dataclass
 class Engine:
+    """Another engine, under the name of the PyPI package whose version it has."""
+
     name: str
     short: str
     program: str
@@ -36,6 +38,8 @@ class Engine:
 ENGINES = {
     "onnxruntime": Engine("ONNX Runtime", "ORT", "ort.py", ("all", "basic", "disabled")),
     "openvino": Engine("OpenVINO", "OV", "openvino_peer.py"),
+    "torch": Engine("torch.compile", "torch", "torch_peer.py"),
+    "jax": Engine("XLA by JAX", "XLA", "jax_peer.py"),
 }
 
 
