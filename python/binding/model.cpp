@@ -388,8 +388,8 @@ Result bench_model(const Graph& graph, const Tensors& inputs, const std::string&
 
 // The data of the page, and the page.
 std::tuple<std::string, std::string> report_on(const Graph& graph, const Tensors& inputs,
-                                               const std::string& model, double seconds, int64_t threads,
-                                               bool verify, const std::string& numerics,
+                                               const std::string& model, double seconds, bool verify,
+                                               int64_t threads, const std::string& numerics,
                                                const std::string& precision,
                                                const std::optional<std::string>& device,
                                                const AddedPasses& added) {

@@ -109,6 +109,15 @@ class Culprit(_Shown):
     __repr__ = __str__
 
 
+class MeasureOptions(NamedTuple):
+    """How Model.bench and Model.report compile a model and run it, as tenon.compile takes them."""
+
+    threads: int = 0
+    numerics: str = "default"
+    precision: str = "f32"
+    device: str | None = None
+
+
 class Report:
     """Everything there is to see of a model on its way down, as one page."""
 
@@ -297,36 +306,24 @@ class Model(_Shown):
         *,
         against: str = "",
         seconds: float = 2,
-        threads: int = 0,
-        numerics: str = "default",
-        precision: str = "f32",
-        device: str | None = None,
+        **options: Any,
     ) -> Benchmark:
         """Measures it, beside the reference evaluator ("reference"), a kernel for each node ("unfused"), or without
-        some passes ("without=NAME,NAME")."""
-        return Benchmark(
-            _tenon.bench(
-                self._graph, inputs, self.name, against, seconds, threads, numerics, precision, device, _passes.active()
-            )
-        )
+        some passes ("without=NAME,NAME"). The options are threads, numerics, precision and device: see tenon.compile."""
+        how = MeasureOptions(**options)
+        return Benchmark(_tenon.bench(self._graph, inputs, self.name, against, seconds, *how, _passes.active()))
 
     def report(
         self,
         inputs: Sequence[Any] | None = None,
         *,
         seconds: float = 1,
-        threads: int = 0,
         verify: bool = True,
-        numerics: str = "default",
-        precision: str = "f32",
-        device: str | None = None,
+        **options: Any,
     ) -> Report:
-        """Shows it at every stage, with what was measured and verified."""
-        return Report(
-            *_tenon.report(
-                self._graph, inputs, self.name, seconds, threads, verify, numerics, precision, device, _passes.active()
-            )
-        )
+        """Shows it at every stage, with what was measured and verified. The options are those of bench."""
+        how = MeasureOptions(**options)
+        return Report(*_tenon.report(self._graph, inputs, self.name, seconds, verify, *how, _passes.active()))
 
 
 def load(
