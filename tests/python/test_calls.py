@@ -223,6 +223,38 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert done.stdout == "0\n", done.stderr
 
 
+def test_a_process_forked_while_threads_call_and_compile_goes_on():
+    done = run_apart("""
+import os, threading, numpy, tenon
+from tenon import ops
+x = numpy.random.rand(200, 200).astype("f")
+def build(n):
+    return tenon.trace(lambda x: ops.matmul(x, x) + float(n), "f32[200,200]").compile(cache="")
+program, stop = build(0), threading.Event()
+before = program(x)
+def call():
+    while not stop.is_set():
+        program.run(x, threads=2)
+def compile():
+    while not stop.is_set():
+        build(1)
+threads = [threading.Thread(target=work) for work in (call, call, compile)]
+for thread in threads:
+    thread.start()
+codes = []
+for n in range(10):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (program.run(x, threads=2) == before).all() and build(n)(x).shape == x.shape else 1)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop.set()
+for thread in threads:
+    thread.join()
+print(codes)
+""")
+    assert done.stdout == f"{[0] * 10}\n", done.stderr
+
+
 def test_importing_needs_neither_numpy_nor_torch():
     done = run_apart("import sys, tenon; print([m for m in ('numpy', 'torch', 'onnx') if m in sys.modules])")
     assert done.stdout == "[]\n", done.stderr
@@ -261,18 +293,22 @@ print("ran")
     assert done.stdout == "ran\n", done.stderr
 
 
-def test_nothing_is_copied():
-    done = run_apart("""
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_nothing_is_copied(library):
+    done = run_apart(f"import {library} as library" + """
 import resource, numpy, tenon
 from tenon import ops
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def ones(*sizes):
+    return library.ones(sizes, dtype=library.float32)
 total = tenon.trace(lambda x: ops.reduce_sum(x, axes=[0, 1]), "f32[8192,8192]").compile()
 fill = tenon.trace(lambda x: ops.add(x, numpy.zeros((8192, 1), dtype="f")), "f32[1,8192]").compile()
-x, row = numpy.ones((8192, 8192), dtype="f"), numpy.ones((1, 8192), dtype="f")
+x, row, result = ones(8192, 8192), ones(1, 8192), ones()
 before = peak()
 assert total(x) == 8192 * 8192
-fill.run(row, out=x)
+assert total.run(x, out=result) is result and result == 8192 * 8192
+assert fill.run(row, out=x) is x
 print(peak() - before < 64)  # MiB, a quarter of either
 """)
     assert done.stdout == "True\n", done.stderr

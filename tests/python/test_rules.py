@@ -110,6 +110,20 @@ def test_a_pass_that_is_wrong_is_named():
         assert tenon.load("builtin:tiny").bisect().rule == "drop-relu"
 
 
+def test_an_exception_in_a_pass_leaves_with_its_traceback():
+    @tenon.graph_pass(name="failing-pass")
+    def fail(graph, journal):
+        graph.nodes[0].replace_all_uses_with(graph.nodes[1])  # half of what it is about
+        raise KeyError("mine")
+
+    before = str(exponentials)
+    for use in (exponentials.optimize, exponentials.verify, exponentials.compile, exponentials.bisect):
+        with tenon.using(fail), pytest.raises(KeyError, match="mine") as caught:
+            use()
+        assert caught.value.__notes__ == ["in the pass failing-pass"] and caught.traceback[-1].name == "fail"
+    assert str(exponentials) == before and exponentials.verify(samples=1)
+
+
 def test_handles_outlive_what_they_stand_for():
     kept = []
 

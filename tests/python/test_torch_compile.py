@@ -514,6 +514,18 @@ def test_what_tenon_lacks_is_left_to_pytorch():
         compiled(function, options={"fallback": "error"})(x)
 
 
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_an_error_of_what_pytorch_computes_leaves_with_its_own_type():
+    def function(x):
+        return torch.linalg.eigvalsh(x), torch.nonzero(x)  # sizes that depend on elements
+
+    x = torch.eye(3)
+    call = compiled(function)
+    with pytest.raises(torch.linalg.LinAlgError):
+        call(x * float("nan"))
+    torch.testing.assert_close(call(x), function(x))
+
+
 def test_a_graph_that_cannot_be_compiled_is_said():
     x = torch.randn(3, dtype=torch.complex64)
     with pytest.warns(UserWarning, match="PyTorch runs a graph"):
