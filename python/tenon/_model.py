@@ -343,9 +343,9 @@ def load(
     A model in memory whose weights are in files of their own wants the folder where these are.
     """
     if _is_torch_module(model):
-        from tenon.fx import _export
+        from tenon.torch import trace_module
 
-        return _export.model_of(model, args, dynamic)
+        return trace_module(model, args, dynamic)[1]
     if args is not None or dynamic is not None:
         raise UserError("args and dynamic are for a torch.nn.Module; sizes of other models are fixed by sizes={...}")
     where = None if folder is None else os.fspath(folder)

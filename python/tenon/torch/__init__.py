@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -60,19 +60,47 @@ def export(module: torch.nn.Module, args: Sequence[Any], dynamic: Any = None) ->
         return torch.export.export(module, tuple(args), dynamic_shapes=_dims(dynamic))
 
 
+def trace_module(
+    module: torch.nn.Module, args: Sequence[Any] | None, dynamic: Any = None
+) -> tuple[torch.export.ExportedProgram, Model]:
+    """What torch.export makes of a module with these inputs, and the model of it."""
+    if args is None:
+        raise UserError("a torch.nn.Module is traced with example inputs: pass them as a tuple, such as (x,)")
+    exported = export(module, (args,) if isinstance(args, torch.Tensor) else args, dynamic)
+    model = load_exported(exported)
+    names = _names(model, module, dynamic)
+    graph = _tenon.rename_dimensions(model._graph, names) if names else model._graph
+    return exported, Model(graph, type(module).__name__)
+
+
+def _describe(arguments: Any) -> str:
+    """Such as (Tensor, [Tensor, Tensor], scale=float)."""
+    if isinstance(arguments, dict):
+        return "{" + ", ".join(f"{name}: {_describe(each)}" for name, each in arguments.items()) + "}"
+    if isinstance(arguments, (tuple, list)):
+        inner = ", ".join([_describe(each) for each in arguments[:4]] + ["…"] * (len(arguments) > 4))
+        return f"({inner})" if isinstance(arguments, tuple) else f"[{inner}]"
+    return type(arguments).__name__
+
+
 class CompiledModule:
     """A torch.nn.Module as a compiled program: called as the module is, and with results in the same structure.
 
-    Its weights are those that the module had when it was compiled.
+    Its weights are those that the module had when it was compiled, and so are arguments that are no tensors.
     """
 
-    def __init__(self, program: _tenon.Program, model: Model, exported: torch.export.ExportedProgram):
+    def __init__(
+        self, program: _tenon.Program, model: Model, exported: torch.export.ExportedProgram, signature: inspect.Signature
+    ):
         self.program = program
         self.model = model
-        self._in_spec = exported.call_spec.in_spec
+        self._signature = signature
+        self._args = _describe(exported.example_inputs[0])
+        flat, self._in_spec = pytree.tree_flatten(exported.example_inputs)
+        self._tensors = [place for place, each in enumerate(flat) if isinstance(each, torch.Tensor)]
+        self._constants = [(place, each) for place, each in enumerate(flat) if not isinstance(each, torch.Tensor)]
         self._out_spec = exported.call_spec.out_spec
-        # Outputs of the module that are no tensors, or inputs handed back, are not the program's.
-        self._outputs = [spec for spec in exported.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
+        self._outputs = [spec.arg for spec in exported.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
 
     @property
     def inputs(self) -> list[Port]:
@@ -83,32 +111,48 @@ class CompiledModule:
         return self.model.outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._results(self.program(*self._arguments(args, kwargs)))
+
+    def run(self, *args: Any, out: Any = None, threads: int | None = None, seed: int = 0, **kwargs: Any) -> Any:
+        """Calls it with so many threads, and with tensors for its outputs where `out` has them, in their order."""
+        return self._results(self.program.run(*self._arguments(args, kwargs), out=out, threads=threads, seed=seed))
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Those of the program."""
+        if kwargs:
+            bound = self._signature.bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
         flat, spec = pytree.tree_flatten((args, kwargs))
         if spec != self._in_spec:
-            raise UserError(f"the module was compiled for arguments like {self._in_spec}, but was called with {spec}")
-        results = self.program(*[each for each in flat if isinstance(each, torch.Tensor)])
-        if not isinstance(results, tuple):
-            results = (results,)
-        computed = iter(results)
-        outputs = [
-            next(computed) if type(spec.arg).__name__ == "TensorArgument" else getattr(spec.arg, "value", None)
-            for spec in self._outputs
-        ]
-        return pytree.tree_unflatten(outputs, self._out_spec)
+            raise UserError(f"the module was compiled for arguments {self._args}, but was called with {_describe(args)}")
+        for place, value in self._constants:
+            if flat[place] != value:
+                raise UserError(f"the module was compiled for {value!r} in the place of {flat[place]!r}: compile it for that, too")
+        return [flat[place] for place in self._tensors]
+
+    def _results(self, results: Any) -> Any:
+        """In the structure of the module's."""
+        computed = iter(results if isinstance(results, tuple) else (results,))
+        return pytree.tree_unflatten([_result(each, computed) for each in self._outputs], self._out_spec)
+
+    def __repr__(self) -> str:
+        return f"<tenon.torch.CompiledModule of {self.model!r}>"
+
+
+def _result(output: Any, computed: Iterator[Any]) -> Any:
+    """One result of a module, of those that the program computes: all but None."""
+    kind = type(output).__name__
+    if kind == "ConstantArgument" and output.value is None:
+        return None
+    result = next(computed)
+    return result if kind == "TensorArgument" else result.item()
 
 
 def compile_module(
     module: torch.nn.Module, args: Sequence[Any] | None, dynamic: Any, options: Mapping[str, Any]
 ) -> CompiledModule:
-    if args is None:
-        raise UserError("a torch.nn.Module is traced with example inputs: pass them as a tuple, tenon.compile(net, (x,))")
-    if isinstance(args, torch.Tensor):
-        args = (args,)
-    exported = export(module, args, dynamic)
-    model = load_exported(exported)
-    if names := _names(model, module, dynamic):
-        model = Model(_tenon.rename_dimensions(model._graph, names), model.name)
-    return CompiledModule(model.compile(**options), model, exported)
+    exported, model = trace_module(module, args, dynamic)
+    return CompiledModule(model.compile(**options), model, exported, inspect.signature(module.forward))
 
 
 def __getattr__(name: str) -> Any:
