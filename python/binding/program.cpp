@@ -365,7 +365,7 @@ nb::object Program::call(const nb::args& arguments, const nb::kwargs& named) con
 }
 
 void bind_program(nb::module_& module) {
-  nb::class_<Program>(module, "Program",
+  nb::class_<Program>(module, "Program", nb::dynamic_attr(),
                       "A model compiled for a device of this machine. Several threads may call it at once.")
       .def("__call__", &Program::call)
       .def("run", &Program::run, nb::arg("args"), nb::kw_only(), nb::arg("out") = nb::none(),

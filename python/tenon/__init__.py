@@ -9,7 +9,7 @@
 from tenon._model import Benchmark, Culprit, Model, Optimization, Port, Report, Verification, compile, load, trace
 from tenon._check import PassChecks, Timings, benchmark, verify_pass
 from tenon._passes import Pass, Rule, graph_pass, using
-from tenon._tenon import Array, Graph, Node, Program, Value
+from tenon._tenon import Array, Graph, Journal, Node, Program, Value
 from tenon._tenon import version as _version
 from tenon.errors import Error, InternalError, UnsupportedError, UserError
 from tenon._config import show_config
@@ -19,7 +19,7 @@ from tenon._graph import TensorType
 __version__ = _version()
 
 __all__ = [
-    "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Model", "Node", "Optimization", "Pass", "PassChecks", "Port",
+    "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Journal", "Model", "Node", "Optimization", "Pass", "PassChecks", "Port",
     "Program", "Report", "Rule", "TensorType", "Timings", "UnsupportedError", "UserError", "Value",
     "Verification", "benchmark", "compile", "graph_pass",
     "load", "ops", "show_config", "trace", "using", "verify_pass",

@@ -26,6 +26,12 @@ def _ports(described: list[Any]) -> list[Port]:
     return [Port(*each) for each in described]
 
 
+def _signature(callee: Model | _tenon.Program) -> str:
+    """Such as (x: f32[n,8]) -> (y: f32[n])."""
+    inputs, outputs = (", ".join(f"{port.name}: {port.type}" for port in ports) for ports in (callee.inputs, callee.outputs))
+    return f"({inputs}) -> ({outputs})"
+
+
 class _Shown:
     """What prints as the command line does, and shows itself in a notebook."""
 
@@ -193,10 +199,7 @@ class Model(_Shown):
         return self.print()
 
     def __repr__(self) -> str:
-        def described(ports: list[Port]) -> str:
-            return ", ".join(f"{port.name}: {port.type}" for port in ports)
-
-        return f"<tenon.Model {self.name}: ({described(self.inputs)}) -> ({described(self.outputs)}), {self.node_count} nodes>"
+        return f"<tenon.Model {self.name}: {_signature(self)}, {self.node_count} nodes>"
 
     # --- what becomes of it ---
 
@@ -234,9 +237,11 @@ class Model(_Shown):
         cache: str | os.PathLike[str] | None = None,
     ) -> _tenon.Program:
         """A program for this machine: see tenon.compile."""
-        graph = _tenon.bind(self._graph, dict(sizes)) if sizes else self._graph
+        model = self.bind(sizes) if sizes else self
         folder = None if cache is None else os.fspath(cache)
-        return _tenon.compile(graph, numerics, precision, threads, device, folder, _passes.active(), [])
+        program = _tenon.compile(model._graph, numerics, precision, threads, device, folder, _passes.active(), [])
+        program.model = model
+        return program
 
     def to_fx(self, *, modules: bool = False) -> Any:
         """A torch.fx.GraphModule of PyTorch's functions that computes the same: code to run, edit and compile.
@@ -326,6 +331,12 @@ class Model(_Shown):
         return Report(*_tenon.report(self._graph, inputs, self.name, seconds, verify, *how, _passes.active()))
 
 
+_tenon.Program.model = None  # what it was compiled from, which Model.compile sets
+_tenon.Program.inputs = property(lambda self: _ports(_tenon.program_inputs(self)), doc="What it takes.")
+_tenon.Program.outputs = property(lambda self: _ports(_tenon.program_outputs(self)), doc="What it gives.")
+_tenon.Program.__repr__ = lambda self: f"<tenon.Program: {_signature(self)}>"
+
+
 def load(
     model: Any,
     args: Sequence[Any] | None = None,
@@ -388,7 +399,8 @@ def compile(
     cache: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Compiles a model for this machine, or for device "cuda" or "cuda:N". Call the result with tensors of torch or
-    numpy, and get such tensors back; nothing is copied.
+    numpy, and get such tensors back; nothing is copied. Its .inputs and .outputs say what it takes and gives, and .model
+    is what it was made of, to verify, measure or report on.
 
     The model is what load takes, or a torch.nn.Module: then args are example inputs, by which torch.export traces it,
     and dynamic says which of their sizes may vary, as torch.export's dynamic_shapes does.

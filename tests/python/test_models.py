@@ -129,6 +129,16 @@ def test_saving(tmp_path):
         model.save(tmp_path / "again.txt")
 
 
+def test_a_program_says_what_it_is():
+    model = tenon.load(small_onnx())
+    program = model.compile()
+    assert program.model is model and program.inputs == model.inputs and program.outputs == model.outputs
+    assert repr(program) == "<tenon.Program: (x: f32[n,2]) -> (y: f32[n,2])>"
+    bound = tenon.compile(small_onnx(), sizes={"n": 3})
+    assert bound.inputs[0].shape == bound.model.inputs[0].shape == (3, 2)
+    assert bound.model.verify(samples=1)
+
+
 def test_sizes_are_bound():
     model = tenon.load(small_onnx())
     assert model.bind(n=3).inputs[0].shape == (3, 2) == model.bind({"n": 3}).inputs[0].shape
