@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from nets import ConvNet  # noqa: E402
 
 from tenon.torch import backend, explain, listening  # noqa: E402
+from tenon.torch._graph import CompiledGraph  # noqa: E402
 
 
 class Net(ConvNet):
@@ -221,6 +222,34 @@ def test_what_dynamo_compiles_for_one_alone_is_all_that_is_compiled_more(sizes):
     assert graphs(backend, dynamic=True) == graphs(nothing, dynamic=True) <= 2
     with torch.fx.experimental._config.patch(backed_size_oblivious=True):
         assert graphs(backend) == graphs(nothing) <= 2
+
+
+@pytest.fixture
+def compiled_programs(monkeypatch):
+    """The graphs that programs are compiled of."""
+    found, compile_it = [], CompiledGraph._compile
+    monkeypatch.setattr(CompiledGraph, "_compile", lambda graph, weights: (found.append(graph), compile_it(graph, weights))[1])
+    return found
+
+
+@torch.no_grad()
+def test_a_graph_that_dynamo_traces_again_is_not_compiled_again(compiled_programs):
+    # PyTorch's convolutions have it trace batches of fewer than 16 by themselves.
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 1), torch.nn.ReLU(), torch.nn.Conv2d(8, 4, 1)).eval()
+    fast = compiled(module, dynamic=True)
+
+    def call():
+        for batch in (4, 2, 20, 15, 64):
+            x = torch.randn(batch, 3, 6, 6)
+            assert_same(fast(x), module(x))
+
+    assert len(graphs_of(call)) == 2
+    assert len(compiled_programs) == 1
+    module[0].weight.mul_(2)
+    call()
+    module[2].weight = torch.nn.Parameter(torch.randn(4, 8, 1, 1))
+    call()
+    assert len(compiled_programs) == 2
 
 
 @torch.no_grad()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,6 +138,7 @@ class CompiledGraph:
             if place not in self._static and (order := self._input_order(node)) is not None
         }
         self._text = self._write()
+        self._programs = _programs_of(self)
         self._modules: dict[int, list[_Module]] = {}  # by the address of the first weight
         self._unbound: CompiledGraph | None = None
         self._only: _Callee | None = None  # what all arguments are called with, whatever the weights are
@@ -251,23 +253,14 @@ class CompiledGraph:
             if self._unbound is None:
                 self._unbound = CompiledGraph(self._gm, self.report.kind, (), self._options)
             return self._unbound
-        module = _Module(self, arguments)
+        module = _Module(self, self._programs.bound_to(self, address, arguments))
         self._modules[address] = [module, *self._modules.get(address, ())]
         if not self._static:
             self._only = module.call
         return module.call
 
     def _find_module(self, address: int, arguments: list[Any]) -> _Module | None:
-        for module in self._modules.get(address, ()):
-            found = module.weights.compare(arguments)
-            if found == "changed":
-                with module.lock:
-                    versions = module.weights.versions(arguments)
-                    module.program.renew_constants()
-                    module.weights.set_versions(versions)
-            if found != "other":
-                return module
-        return None
+        return next((module for module in self._modules.get(address, ()) if module.bound.fits(arguments)), None)
 
     def _new_weights(self) -> Any:
         return _tenon.Weights(self._weight_types, self._static)
@@ -281,15 +274,59 @@ class CompiledGraph:
         )
 
 
-class _Module:
-    """The weights of one module, and the program that was compiled for them."""
+class _BoundProgram:
+    """A program, and the weights that it was compiled for."""
 
     def __init__(self, graph: CompiledGraph, arguments: list[Any]):
-        self.lock = threading.Lock()
-        self.weights = graph._new_weights()
-        self.weights.bind(arguments)
-        self.program = graph._compile(self.weights)
-        self.call: _Callee = functools.partial(graph._run, self.program)
+        self._lock = threading.Lock()
+        self._weights = graph._new_weights()
+        self._weights.bind(arguments)
+        self.program = graph._compile(self._weights)
+
+    def fits(self, arguments: list[Any]) -> bool:
+        """Whether the weights are these; where they have changed, so does what was made of them."""
+        found = self._weights.compare(arguments)
+        if found == "changed":
+            with self._lock:
+                versions = self._weights.versions(arguments)
+                self.program.renew_constants()
+                self._weights.set_versions(versions)
+        return found != "other"
+
+
+class _Programs:
+    """Those of graphs that are the same: Dynamo traces a function anew where a guard fails that its graph does not need."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_address: dict[int, list[_BoundProgram]] = {}
+
+    def bound_to(self, graph: CompiledGraph, address: int, arguments: list[Any]) -> _BoundProgram:
+        with self._lock:
+            known = self._by_address.setdefault(address, [])
+            found = next((each for each in known if each.fits(arguments)), None)
+            if found is None:
+                found = _BoundProgram(graph, arguments)
+                known.insert(0, found)
+            return found
+
+
+_shared: weakref.WeakValueDictionary[Any, _Programs] = weakref.WeakValueDictionary()
+
+
+def _programs_of(graph: CompiledGraph) -> _Programs:
+    if graph._constants:  # which the text does not hold
+        return _Programs()
+    key = graph._text, tuple(graph._static), graph._options, graph._device
+    return _shared.setdefault(key, _Programs())
+
+
+class _Module:
+    """The weights of one module, and how the graph is called with them."""
+
+    def __init__(self, graph: CompiledGraph, bound: _BoundProgram):
+        self.bound = bound
+        self.call: _Callee = functools.partial(graph._run, bound.program)
 
 
 class EagerGraph:
