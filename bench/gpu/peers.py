@@ -32,6 +32,7 @@ class Item(NamedTuple):
     bytes_moved: int = 0  # 0: not known
     flops: int = 0
     has_images: bool = False
+    names: tuple[str, ...] = ()  # of the arrays that PyTorch's function takes; else those of the model's inputs
 
 
 def find_torch(device: str) -> Any:
@@ -59,18 +60,22 @@ def list_items(models: list[Path], peer: Any, device: str) -> Iterator[Item]:
             numpy.savez(folder / "arrays.npz", **make_inputs(workload))
             return folder / "model.onnx", folder / "arrays.npz"
         yield Item(workload.name, prepare, lambda workload=workload: workload.call, workload.bytes_moved,
-                   workload.flops, workload.has_images)
+                   workload.flops, workload.has_images, tuple(workload.inputs))
     for path in (path for given in models for path in (sorted(given.glob("*.onnx")) if given.is_dir() else [given])):
         arrays = path.with_name(path.name.split(".")[0] + ".npz")
         yield Item(f"{path.parent.name}/{path.stem}", lambda _, path=path, arrays=arrays: (path, arrays if arrays.exists() else None),
                    lambda path=path: peer.find_module(path, device))
 
 
-def load_inputs(model: Path, arrays: Path | None, device: str) -> list[Any]:
-    """On the device, in the order of the model's; random images where there are no arrays."""
+def load_inputs(item: Item, model: Path, arrays: Path | None, device: str) -> list[Any]:
+    """On the device, in the order in which they are named, or that of the model's; random images where there are no arrays."""
     import onnx
     import torch
 
+    if item.names:
+        held = numpy.load(arrays)
+        inputs = [torch.from_numpy(held[name]).to(device) for name in item.names]
+        return [inputs[0].permute(0, 3, 1, 2), *inputs[1:]] if item.has_images else inputs
     graph = onnx.load(str(model), load_external_data=False).graph
     weights = {each.name for each in graph.initializer}
     ports = [each for each in graph.input if each.name not in weights]
@@ -88,9 +93,11 @@ def measure_peers(item: Item, peer: Any, ways: list[str], device: str, model: Pa
         if not function:
             found.update({way: {} for way in ways})
             return
-        inputs = load_inputs(model, arrays, device)
+        inputs = load_inputs(item, model, arrays, device)
         if item.bytes_moved:
             output = function(*inputs).cpu().numpy()
+            if item.has_images:
+                output = output.transpose(0, 2, 3, 1)
             numpy.savez(arrays, **dict(numpy.load(arrays)), y=output)
             if "copy" not in found:
                 found["copy"] = peer.measure_copy(item.bytes_moved, device)

@@ -18,6 +18,7 @@ class Input(NamedTuple):
     sizes: tuple[int, ...]
     below: int = 0  # indices in [0, below), of i64; 0: floats
     floats: str = "float32"
+    is_weight: bool = False  # which the model has as a constant
 
     @property
     def dtype(self) -> str:
@@ -34,7 +35,7 @@ class Workload(NamedTuple):
     bytes_moved: int  # that any program must read and write
     flops: int  # of products
     floats: str  # dtype of the output and of constants
-    has_images: bool  # whose channels PyTorch may have last
+    has_images: bool  # of which the first input and the output have their channels last; PyTorch may have them in any order
 
 
 def define(name: str, call: Callable[..., Any], inputs: dict[str, Input], output: tuple[int, ...], nodes: str,
@@ -45,6 +46,7 @@ def define(name: str, call: Callable[..., Any], inputs: dict[str, Input], output
 
 
 def write_model(workload: Workload, path: Path) -> None:
+    import onnx.numpy_helper
     import onnx.parser
 
     def port(name: str, sizes: tuple[int, ...], dtype: str) -> str:
@@ -56,10 +58,14 @@ def write_model(workload: Workload, path: Path) -> None:
         number = f"{name}_f32 = Constant <value_float = {value}> ()"  # floats of 16 bits have no other notation than their bits
         return f"{number} {name} = Cast <to = {10 if workload.floats == 'float16' else 1}> ({name}_f32)"
 
-    inputs = ", ".join(port(name, each.sizes, each.dtype) for name, each in workload.inputs.items())
+    inputs = ", ".join(port(name, each.sizes, each.dtype) for name, each in workload.inputs.items() if not each.is_weight)
     nodes = "\n".join([constant(*each) for each in workload.constants.items()] + [workload.nodes])
-    onnx.save(onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 23]>
-        workload ({inputs}) => ({port("y", workload.output, workload.floats)}) {{ {nodes} }}"""), str(path))
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 23]>
+        workload ({inputs}) => ({port("y", workload.output, workload.floats)}) {{ {nodes} }}""")
+    arrays = make_inputs(workload)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(arrays[name], name)
+                                   for name, each in workload.inputs.items() if each.is_weight)
+    onnx.save(model, str(path))
 
 
 def make_inputs(workload: Workload) -> dict[str, numpy.ndarray]:
@@ -181,9 +187,11 @@ def convolution(batch: int, channels: int, filters: int, size: int, window: int,
         return conv2d(x, w, stride=stride, padding=pad, groups=groups)
     kind = f"conv {window}x{window}" + (f"/{stride}" if stride > 1 else "") + (", depthwise" if groups > 1 else "")
     return define(f"{kind}, {batch}x{channels}x{size}² to {filters}, {SHORT[floats]}", call,
-                  {"x": Input((batch, channels, size, size), floats=floats),
-                   "w": Input((filters, channels // groups, window, window), floats=floats)}, (batch, filters, out, out),
-                  f"y = Conv <pads = [{pad}, {pad}, {pad}, {pad}], strides = [{stride}, {stride}], group = {groups}> (x, w)",
+                  {"x": Input((batch, size, size, channels), floats=floats),
+                   "w": Input((filters, channels // groups, window, window), floats=floats, is_weight=True)}, (batch, out, out, filters),
+                  f"""i = Transpose <perm = [0, 3, 1, 2]> (x)
+                      c = Conv <pads = [{pad}, {pad}, {pad}, {pad}], strides = [{stride}, {stride}], group = {groups}> (i, w)
+                      y = Transpose <perm = [0, 2, 3, 1]> (c)""",
                   flops=2 * batch * filters * out * out * channels // groups * window * window, floats=floats, has_images=True)
 
 

@@ -5,8 +5,8 @@
 #include "compiler/split_kernels.h"
 #include "fusion/overlapped_tiling.h"
 #include "ops/random.h"
+#include "schedule/choose_layouts.h"
 #include "schedule/cpu/bf16x3_matmul.h"
-#include "schedule/cpu/choose_layouts.h"
 #include "schedule/cpu/pack_a.h"
 #include "schedule/cpu/pack_b.h"
 #include "schedule/cpu/select_contraction.h"
@@ -133,8 +133,8 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
                                     {context.target, context.threads, context.numerics});
        },
        "before anything is chosen for contractions"},
-      {"choose-layouts", "puts channels last around convolutions and pads images", "CPU, fusion",
-       fuses_on_cpu, [](FusedGraph& graph, const Context&) { choose_layouts(graph.graph_); },
+      {"choose-layouts", "puts channels last around convolutions and, for a CPU, pads images", "fusion",
+       fuses, [](FusedGraph& graph, const Context& context) { choose_layouts(graph.graph_, context.target); },
        "before contractions are planned, for operands in their final layout"},
       {"select-contractions", "decides how each contraction is computed, and what is packed for it",
        "CPU, fusion", fuses_on_cpu, select, "after layouts, and before all that reads the plans"},

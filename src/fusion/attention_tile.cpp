@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "target/warpgroups.h"
+
 namespace tenon::fusion {
 namespace {
 
 constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
 constexpr double kKernel = 2200;        // nanoseconds that a kernel in a CUDA graph takes at least
 constexpr double kWarpsOfFullRate = 8;  // on a multiprocessor: with fewer, instructions wait for each other
-constexpr int64_t kMostSums = 160;      // of a thread, in registers
-constexpr int64_t kOtherRegisters = 72;
+constexpr int64_t kMostHeld = 168;      // of a thread, in registers
+constexpr int64_t kOtherRegisters = 48;
 
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -36,32 +38,40 @@ double operations_per_nanosecond(const Gpu& gpu, bool on_tensor_cores) {
                                  : peak_flops(gpu) * 1e-9 / gpu.multiprocessors);
 }
 
-// Threads that add more rows at once load less for each.
+// Threads that add more rows at once load less for each; warpgroups load nothing.
 double rate_of(const AttentionTile& tile) {
+  if (tile.by_warpgroups)
+    return 1.5;
   if (tile.on_tensor_cores)
-    return 1;
+    return tile.thread_rows == 2 ? 1 : 0.9;
   return tile.thread_rows == 4 ? 1 : tile.thread_rows == 2 ? 0.75 : 0.5;
 }
 
+// With tensor cores, weights and what threads of a row tell each other stay in registers.
 int64_t shared_bytes(const AttentionTile& tile, const OnlineAttention& attention) {
   const int64_t size = tile.padded_size(attention.size) + tile.padding(),
-                columns = tile.padded_columns(attention.columns) + tile.padding();
-  return (tile.queries() * size + tile.keys * (size + columns) +
-          tile.queries() * (tile.keys + AttentionTile::kPaddingOfWeights)) *
-             tile.element_bytes() +
+                columns = tile.padded_columns(attention.columns) + tile.padding(),
+                factors = (tile.queries() * size + tile.stages * tile.keys * (size + columns)) *
+                          tile.element_bytes();
+  if (tile.on_tensor_cores)
+    return factors;
+  return factors + tile.queries() * (tile.keys + AttentionTile::kPaddingOfWeights) * tile.element_bytes() +
          tile.queries() * tile.threads_of_row() * 4;
 }
 
-int64_t sums_of_thread(const AttentionTile& tile, const OnlineAttention& attention) {
-  return tile.queries() * (tile.keys + tile.padded_columns(attention.columns)) / tile.threads();
+// In registers of 32 bits, of which two weights have one.
+int64_t held_by_thread(const AttentionTile& tile, const OnlineAttention& attention) {
+  const int64_t scores = tile.queries() * tile.keys / tile.threads(),
+                results = tile.queries() * tile.padded_columns(attention.columns) / tile.threads();
+  return scores + results + (tile.on_tensor_cores ? scores / 2 : 0);
 }
 
 std::optional<double> nanoseconds_of(const AttentionTile& tile, const OnlineAttention& attention,
                                      const Gpu& gpu) {
-  const int64_t sums = sums_of_thread(tile, attention);
+  const int64_t held = held_by_thread(tile, attention);
   const int64_t fitting =
-      blocks_per_multiprocessor(gpu, tile.threads(), shared_bytes(tile, attention), sums + kOtherRegisters);
-  if (fitting < 1 || sums > kMostSums)
+      blocks_per_multiprocessor(gpu, tile.threads(), shared_bytes(tile, attention), held + kOtherRegisters);
+  if (fitting < 1 || held > kMostHeld)
     return std::nullopt;
   const double blocks = batches(attention) *
                         std::ceil(count(attention.queries()) / static_cast<double>(tile.queries())),
@@ -76,25 +86,46 @@ std::optional<double> nanoseconds_of(const AttentionTile& tile, const OnlineAtte
                rate = operations_per_nanosecond(gpu, tile.on_tensor_cores) * rate_of(tile) *
                       std::sqrt(std::min(1.0, warps / kWarpsOfFullRate)),
                bytes_per_nanosecond = 3 * gpu.bytes_per_nanosecond / gpu.multiprocessors;
-  return kKernel + each * (operations / rate + bytes / bytes_per_nanosecond);
+  const double computing = operations / rate, loading = bytes / bytes_per_nanosecond;
+  return kKernel + each * (tile.stages > 1 ? std::max(computing, loading) : computing + loading);
 }
 
 std::vector<AttentionTile> candidates(const OnlineAttention& attention, const Gpu& gpu) {
+  constexpr int64_t kPanel = AttentionTile::kPanel;
   std::vector<AttentionTile> all;
   const bool on_tensor_cores = attention.has_halves() && gpu.architecture >= 80;
+  if (on_tensor_cores && has_warpgroup_products(gpu) && attention.size % kPanel == 0 &&
+      attention.columns % kPanel == 0)
+    for (const int64_t warps : {8, 4})
+      for (const int64_t keys : {64, 128})
+        all.push_back({.on_tensor_cores = true,
+                       .warps = warps,
+                       .thread_rows = 1,
+                       .keys = keys,
+                       .stages = 2,
+                       .by_warpgroups = true});
   for (const int64_t warps : {8, 4, 2, 1})
     for (const int64_t thread_rows : {4, 2, 1})
       for (const int64_t keys : {64, 32})
-        if (!on_tensor_cores || (thread_rows == 1 && keys == 64))
-          all.push_back({on_tensor_cores, warps, thread_rows, keys});
+        if (!on_tensor_cores)
+          all.push_back({.warps = warps, .thread_rows = thread_rows, .keys = keys});
+        else if (thread_rows <= 2)
+          for (const int64_t stages : {2, 1})
+            all.push_back({.on_tensor_cores = true,
+                           .warps = warps,
+                           .thread_rows = thread_rows,
+                           .keys = keys,
+                           .stages = stages});
   return all;
 }
 
 }  // namespace
 
-int64_t AttentionTile::padded_size(int64_t size) const { return round_up(size, on_tensor_cores ? 16 : 4); }
+int64_t AttentionTile::padded_size(int64_t size) const {
+  return round_up(size, by_warpgroups ? kPanel : on_tensor_cores ? 16 : 4);
+}
 int64_t AttentionTile::padded_columns(int64_t columns) const {
-  return round_up(columns, on_tensor_cores ? 16 : 32);
+  return round_up(columns, by_warpgroups ? kPanel : on_tensor_cores ? 16 : 32);
 }
 
 std::optional<RatedAttentionTile> choose_attention_tile(const OnlineAttention& attention, const Gpu& gpu) {

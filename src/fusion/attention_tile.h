@@ -8,12 +8,15 @@
 namespace tenon::fusion {
 
 // Blocks of queries by blocks of keys. Each warp has rows of its own: with tensor cores 16 for each of
-// thread_rows, else 4, of which eight threads share each.
+// thread_rows, else 4, of which eight threads share each. Warpgroups multiply what lies in shared memory in
+// panels of 64 columns.
 struct AttentionTile {
   bool on_tensor_cores = false;
   int64_t warps = 4;
   int64_t thread_rows = 1;
   int64_t keys = 64;
+  int64_t stages = 1;  // blocks of keys that are in shared memory or on their way there
+  bool by_warpgroups = false;
 
   int64_t threads() const { return warps * kWarpThreads; }
   int64_t queries() const { return warps * thread_rows * (on_tensor_cores ? 16 : 4); }
@@ -22,8 +25,9 @@ struct AttentionTile {
   // Rows of q, k and v in shared memory: whole instructions, and the next row in other banks.
   int64_t padded_size(int64_t size) const;
   int64_t padded_columns(int64_t columns) const;
-  int64_t padding() const { return 16 / element_bytes(); }
+  int64_t padding() const { return by_warpgroups ? 0 : 16 / element_bytes(); }
   static constexpr int64_t kPaddingOfWeights = 8;
+  static constexpr int64_t kPanel = 64;  // columns
 
   friend bool operator==(const AttentionTile&, const AttentionTile&) = default;
 };

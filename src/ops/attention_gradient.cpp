@@ -121,6 +121,19 @@ Value whole_bias(const Node& n) {
   return window ? mask_bias(n) + window : mask_bias(n);
 }
 
+// Whether every query sees a key, if there is any, as with causal attention.
+bool sees_some_key(const Node& n) {
+  if (n.has("mask") || n.has("lengths"))
+    return false;
+  const int64_t before = n.attr("window_before");
+  if (n.has("offset")) {
+    const std::optional<std::vector<int64_t>> offsets = n.in("offset").known_ints();
+    return before < 0 && offsets && std::ranges::all_of(*offsets, [](int64_t offset) { return offset >= 0; });
+  }
+  const Dim beyond = n.in("q").dim(2) - n.in("k").dim(2);  // of the last query
+  return before < 0 || beyond.upper_bound().value_or(before + 1) <= before;
+}
+
 // In the dtype that the steps round to. Those of f32 and f64 do not.
 Value rounded_softmax(const Node& n, Value scores) {
   const DType own = scores.dtype(), steps = n.attr("softmax_dtype");
@@ -151,7 +164,7 @@ Value finish_scores(const Node& n, Value scores, std::string_view stage, bool in
   if (stage == "biased")
     return scores;
   const Value probabilities = rounded_softmax(n, scores);
-  if (!bias)
+  if (!bias || sees_some_key(n))
     return probabilities;
   const Value blind = equal(reduce_max(bias, {-1}, Keep::Dims), number(bias, kNever));
   return keep_where(logical_not(blind), probabilities);

@@ -55,7 +55,7 @@ bool takes_elements(const Node& node) {
 
 class Folder {
  public:
-  explicit Folder(Journal& journal) : journal_(journal) {}
+  Folder(Journal& journal, bool keeps_halves) : journal_(journal), keeps_halves_(keeps_halves) {}
 
   void fold(Graph& graph) {
     for (Node* node : graph.nodes()) {
@@ -71,7 +71,7 @@ class Folder {
   void fold(Node* node) {
     if (node->is("constant") || node->op().traits.random || node->result_count() == 0)
       return;
-    if (enlarges_weights(*node))
+    if (enlarges_weights(*node) || (keeps_halves_ && widens_halves(*node)))
       return;
     const std::vector<Value> operands = node->operands();
     if (node->is("parameter") ? is_float(node->result().dtype())
@@ -217,13 +217,26 @@ class Folder {
   }
 
   Journal& journal_;
+  const bool keeps_halves_;
   std::unordered_set<const ValueData*> of_parameters_;
 };
 
 }  // namespace
 
+bool widens_halves(const Node& node) {
+  if (!node.is("cast") || !node.result().shape().ranked() || node.result().rank() < 2)
+    return false;
+  const DType from = node.in("x").dtype(), to = node.attr("to");
+  return (from == DType::F16 || from == DType::BF16) && to == DType::F32;
+}
+
 void fold_constants(Graph& graph, Journal& journal) {
-  Folder(journal).fold(graph);
+  Folder(journal, /*keeps_halves=*/false).fold(graph);
+  remove_dead(graph, journal);
+}
+
+void fold_constants_but_halves(Graph& graph, Journal& journal) {
+  Folder(journal, /*keeps_halves=*/true).fold(graph);
   remove_dead(graph, journal);
 }
 

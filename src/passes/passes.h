@@ -13,6 +13,10 @@ void remove_dead(Graph& graph, Journal& journal);
 // unless it only takes as many of them: that is done when the model is written or compiled, lest all weights
 // be in memory at once. What depends on parameters stays, until they are frozen.
 void fold_constants(Graph& graph, Journal& journal);
+// The same, but for conversions of halves to f32, which a GPU makes as it reads them.
+void fold_constants_but_halves(Graph& graph, Journal& journal);
+// Whether the node is such a conversion, of a tensor of two dimensions or more.
+bool widens_halves(const Node& node);
 // Keeps one of several nodes that compute the same.
 void merge_equal(Graph& graph, Journal& journal);
 // Rules, until none fires: operations that change nothing or undo each other go.

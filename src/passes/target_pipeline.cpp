@@ -32,9 +32,9 @@ auto plain(void (*pass)(Graph&, Journal&)) {
 }
 
 // In a graph without inputs, computing the weights would be all there is to do.
-void run_compute_weights(Graph& graph, Journal& journal, const TargetContext&) {
+void run_compute_weights(Graph& graph, Journal& journal, const TargetContext& context) {
   if (graph.input_count() > 0)
-    compute_weights(graph, journal);
+    compute_weights(graph, journal, /*keeps_halves=*/context.target.gpu.has_value());
 }
 
 void run_convert_to_bf16(Graph& graph, Journal& journal, const TargetContext&) {
@@ -65,7 +65,10 @@ const std::vector<TargetPass>& target_passes() {
        "after the rewrites that match composite ops"},
       {"merge-equal", "keeps one of several equal nodes (CSE)", "", always, plain(merge_equal),
        "after decompose-ops: all layers may have decomposed one mask"},
-      {"fold-constants", "computes what depends on small constants alone", "", always, plain(fold_constants),
+      {"fold-constants", "computes what depends on small constants alone", "", always,
+       [](Graph& graph, Journal& journal, const TargetContext& context) {
+         (on_cpu(context) ? fold_constants : fold_constants_but_halves)(graph, journal);
+       },
        "after decompose-ops: the gates of a recurrent layer are slices of one matrix"},
       {"quantized-matmul", "multiplies int8 operands less a zero point as int8", "", always,
        plain(quantized_matmul), "after fold-constants, which leaves zero points as literals"},

@@ -41,8 +41,8 @@ class InterpretedGraph {
         run_kernel(scheduled_.kernels[kernel++], *each);
       else if (const auto* alias = std::get_if<runtime::AliasStep>(&step))
         data_[alias->to] = as_slot(alias->to, data_[alias->from].tensor());
-      else
-        run_on_host(std::get<runtime::HostStep>(step), random);
+      else if (const auto* host = std::get_if<runtime::HostStep>(&step))
+        run_on_host(*host, random);  // copies to and from a device change nothing
     }
     Data outputs;
     for (size_t slot : program_.outputs)

@@ -2,7 +2,6 @@
 // host, so that a fault of a schedule shows as one, and not as a fault of generated code.
 #include "base/hash.h"
 #include "compiler/expect_compiled.h"
-#include "compiler/interpret_scheduled.h"
 #include "compiler/target_graph.h"
 #include "corpora.h"
 #include "frontends/builtin/builtin.h"
@@ -30,18 +29,6 @@ class ScheduledKernels : public testing::TestWithParam<std::string_view> {
   static CompileContext context() { return GetParam() == "here" ? without_cache() : for_target(GetParam()); }
 };
 
-void expect_near(const Data& got, const Data& wanted) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    ASSERT_EQ(got[i].tensor().extents(), wanted[i].tensor().extents());
-    const std::vector<double> a = widen<double>(got[i].tensor()), b = widen<double>(wanted[i].tensor());
-    double largest = 0;
-    for (double each : b)
-      largest = std::max(largest, std::abs(each));
-    for (size_t k = 0; k < a.size(); ++k)
-      ASSERT_NEAR(a[k], b[k], 1e-5 * largest) << "output " << i << ", element " << k;
-  }
-}
-
 // False where it would be more work.
 bool expect_interpreted_as_evaluated(const Graph& graph, const Data& inputs, const CompileContext& context,
                                      int64_t most_work = kMostWork) {
@@ -52,7 +39,7 @@ bool expect_interpreted_as_evaluated(const Graph& graph, const Data& inputs, con
   if (interpreted.work(inputs) > most_work)
     return false;
   RandomGenerator random(0);
-  expect_near(interpreted.run(inputs, random), evaluate(graph, inputs));
+  expect_near_evaluated(interpreted.run(inputs, random), evaluate(graph, inputs));
   return true;
 }
 
@@ -212,8 +199,8 @@ TEST_P(ScheduledKernels, OfProductsOfBf16ComputeWhatTheTargetsGraphDoes) {
   Journal journal;
   const Data inputs = inputs_for(*graph, {{"n", 19}});
   RandomGenerator random(0);
-  expect_near(InterpretedGraph(*graph, bf16).run(inputs, random),
-              evaluate(*make_target_graph(*graph, bf16, journal), inputs));
+  expect_near_evaluated(InterpretedGraph(*graph, bf16).run(inputs, random),
+                        evaluate(*make_target_graph(*graph, bf16, journal), inputs));
 }
 
 // What is wrong with how a graph is scheduled, empty where nothing is; nothing where it cannot run, or is too

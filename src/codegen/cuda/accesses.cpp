@@ -22,6 +22,20 @@ void for_each_use(const std::vector<Statement>& body, const std::function<void(c
   }
 }
 
+const Scalar* copied_by(const Assign& assign) {
+  if (assign.places.size() != 1 || !assign.combine.empty())
+    return nullptr;
+  const Scalar& value = assign.values.front();
+  if (value.kind() == Scalar::Kind::Load)
+    return &value;
+  if (value.kind() != Scalar::Kind::Apply || value.function() != loops::Function::Select ||
+      value.operands()[1].kind() != Scalar::Kind::Load || value.operands()[2] != Scalar::zero(value.dtype()))
+    return nullptr;
+  bool reads = false;
+  loops::for_each_load(value.operands()[0], [&](const Scalar&) { reads = true; });
+  return reads ? nullptr : &value.operands()[1];
+}
+
 bool mentions(const std::vector<Scalar>& at, const std::string& variable) {
   return std::ranges::any_of(at, [&](const Scalar& index) { return loops::mentions(index, variable); });
 }

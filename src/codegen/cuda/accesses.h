@@ -10,6 +10,10 @@ namespace tenon::codegen::cuda {
 // Calls f for every use by the statements, and those within them.
 void for_each_use(const std::vector<loops::Statement>& body, const std::function<void(const loops::Use&)>& f);
 
+// The element that the statement copies as it is, or where a condition holds, and else 0; null where it does
+// something else.
+const loops::Scalar* copied_by(const loops::Assign& assign);
+
 // The statements of a thread loop that write the same place in each iteration, but for buffers of its own.
 std::vector<const loops::Assign*> find_folds(const loops::Loop& loop);
 

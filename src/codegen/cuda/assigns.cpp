@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "codegen/cuda/accesses.h"
+#include "loops/definition.h"
 
 namespace tenon::codegen::cuda {
 
@@ -44,21 +45,30 @@ void AssignText::run_assign(const Assign& assign) {
 
 // Those of less than 4 bytes have no such instruction by themselves.
 bool AssignText::copy_async(const Assign& assign) {
-  const Place &to = assign.places.front(),
-              from{assign.values.front().name(), assign.values.front().operands()};
+  const Scalar& value = assign.values.front();
+  const Scalar* const load = copied_by(assign);
+  const Place &to = assign.places.front(), from{load->name(), load->operands()};
+  const Scalar* const condition = load == &value ? nullptr : &value.operands()[0];
   const Storage &there = storage_.at(to.buffer), &here = storage_.at(from.buffer);
   const int64_t bytes = info(dtype_of(to)).bytes;
+  const bool copies_vectors = at_->is_whole && is_vector(to) && is_vector(from) &&
+                              bytes * at_->vector >= kLeastAsyncBytes &&
+                              (condition == nullptr || !loops::mentions(*condition, at_->loop->variable));
+  if (!copies_vectors && bytes < kLeastAsyncBytes)
+    return false;
   const auto copy = [&](int64_t size, const std::string& place, const std::string& source) {
-    writer_.line("{}<{}>({}, {});", preamble_.use("copy_async"), size, place, source);
+    if (condition == nullptr)
+      writer_.line("{}<{}>({}, {});", preamble_.use("copy_async"), size, place, source);
+    else
+      writer_.line("{}<{}>({}, {}, {});", preamble_.use("copy_async_where"), size, value_of(*condition).text,
+                   place, source);
     has_async_copies_ = true;
   };
   const auto copy_one = [&] {
     copy(bytes, "&" + element(there, to.at).text, "&" + element(here, from.at).text);
   };
-  if (at_->is_whole && is_vector(to) && is_vector(from) && bytes * at_->vector >= kLeastAsyncBytes)
+  if (copies_vectors)
     copy(bytes * at_->vector, vector_at(there, to.at), vector_at(here, from.at));
-  else if (bytes < kLeastAsyncBytes)
-    return false;
   else if (at_->is_whole)
     for_each_lane(copy_one);
   else

@@ -29,8 +29,8 @@ const std::string kFirstThread = "first thread";
 class BarrierFinder {
  public:
   BarrierFinder(const loops::Kernel& kernel, const PipelinedRegion& region, const Layouts& layouts,
-                bool folds_synchronise)
-      : region_(region), layouts_(layouts), folds_synchronise_(folds_synchronise) {
+                const std::map<std::string, QuadBuffer>& quads, bool folds_synchronise)
+      : region_(region), layouts_(layouts), quads_(quads), folds_synchronise_(folds_synchronise) {
     for (const loops::Buffer& input : kernel.inputs)
       private_.insert(input.name);  // nobody writes them
     for (const loops::Buffer& output : kernel.outputs)
@@ -69,10 +69,12 @@ class BarrierFinder {
     return visit_simple(statement, std::move(pending));
   }
 
-  // No two threads share an element of what is spread over them.
+  // No two threads share an element of what is spread over them, and those of a quad need not wait for each
+  // other.
   void declare(const loops::Local& local) {
     buffers_.insert_or_assign(local.buffer.name, &local.buffer);
-    if (local.buffer.space == Space::Private || layouts_.find_spread(local) != nullptr)
+    if (local.buffer.space == Space::Private || layouts_.find_spread(local) != nullptr ||
+        quads_.contains(local.buffer.name))
       private_.insert(local.buffer.name);
     else
       private_.erase(local.buffer.name);
@@ -260,6 +262,7 @@ class BarrierFinder {
 
   const PipelinedRegion& region_;
   const Layouts& layouts_;
+  const std::map<std::string, QuadBuffer>& quads_;
   bool folds_synchronise_;
   std::map<std::string, const loops::Buffer*> buffers_;
   std::set<std::string> private_;  // buffers that no two threads share, or that nobody writes
@@ -269,8 +272,10 @@ class BarrierFinder {
 }  // namespace
 
 std::set<const Statement*> find_barriers(const loops::Kernel& kernel, const PipelinedRegion& region,
-                                         const Layouts& layouts, bool folds_synchronise) {
-  BarrierFinder finder(kernel, region, layouts, folds_synchronise);
+                                         const Layouts& layouts,
+                                         const std::map<std::string, QuadBuffer>& quads,
+                                         bool folds_synchronise) {
+  BarrierFinder finder(kernel, region, layouts, quads, folds_synchronise);
   finder.visit(region.region().body, {});
   return finder.barriers;
 }

@@ -11,14 +11,17 @@
 #include <set>
 
 #include "codegen/cuda/layouts.h"
+#include "codegen/cuda/quads.h"
 
 namespace tenon::codegen::cuda {
 
 // Among the statements of the region that all threads run alike. `folds_synchronise` says that folds pass
 // what each warp has through shared memory, with a barrier of their own. Before a pipelined loop, threads
 // wait before its first copies; before the first of the copies in it, that is before those of a later
-// iteration.
+// iteration. `quads` are buffers in registers.
 std::set<const loops::Statement*> find_barriers(const loops::Kernel& kernel, const PipelinedRegion& region,
-                                                const Layouts& layouts, bool folds_synchronise);
+                                                const Layouts& layouts,
+                                                const std::map<std::string, QuadBuffer>& quads,
+                                                bool folds_synchronise);
 
 }  // namespace tenon::codegen::cuda

@@ -67,6 +67,10 @@ Expression ElementText::call(std::string_view function, std::span<const Expressi
   return {fmt::format("{}({})", function, fmt::join(texts, ", "))};
 }
 
+Expression ElementText::power_of_two(const Expression& exponent) {
+  return call("exp2f", std::array{exponent});
+}
+
 Expression ElementText::helper(std::string_view function, std::span<const Expression> operands) {
   return call(preamble_.use(function), operands);
 }

@@ -28,6 +28,8 @@ class ElementText {
   // The function in this dtype, of operands in registers, not yet fitted. Division of integers is by what is
   // not 0, and Require is for those who can leave the kernel.
   Expression apply(loops::Function function, DType dtype, std::span<const Expression> operands);
+  // 2 to the power of a f32.
+  Expression power_of_two(const Expression& exponent);
   // To a narrow float, not yet fitted.
   Expression cast(DType from, DType to, const Expression& value);
   // a * b + c: rounded once, or sums of packed products.

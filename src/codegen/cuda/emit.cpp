@@ -31,7 +31,7 @@ constexpr int64_t kSwizzledAlignment = 1024;  // where any is swizzled
 constexpr int64_t kThreadsOfTeams = 128;      // of a thread block that several teams share
 constexpr int64_t kThreadsAtOnce = 512;       // of a multiprocessor, each with 128 registers
 constexpr int64_t kMoreAtOnce = 1024;         // where half of the registers are enough
-constexpr int64_t kFewerAtOnce = 256;         // with 255, as sums of warpgroups need them
+constexpr int64_t kFewerAtOnce = 256;         // with 255, as the sums of large tiles need them
 constexpr int64_t kFewHeld = 32;              // elements that are held in them, and others beside
 constexpr int64_t kMostHeldOfHalf = 80;
 constexpr int64_t kSlotsToOverlapProducts = 4;
@@ -74,28 +74,33 @@ bool is_shared(const Buffer& buffer, const Team& team) {
   return shared_bytes_of(buffer, team).constant().value_or(kMostRegisterBytes + 1) > kMostRegisterBytes;
 }
 
+int64_t alignment_of(const std::set<std::string>& swizzled) {
+  return swizzled.empty() ? kSharedAlignment : kSwizzledAlignment;
+}
+
 // Without those of thread loops, which are each thread's own.
 void add_shared(const std::vector<Statement>& body, const Team& team, const PipelinedRegion& region,
-                int64_t alignment, Dim& bytes) {
+                const RegionProducts& products, Dim& bytes) {
+  const int64_t alignment = alignment_of(products.swizzled);
   for (const Statement& statement : body) {
     if (const auto* local = std::get_if<Local>(&statement);
-        local != nullptr && is_shared(local->buffer, team))
+        local != nullptr && is_shared(local->buffer, team) && !products.quads.contains(local->buffer.name))
       bytes = bytes + shared_bytes_of(local->buffer, team, alignment) * region.slots_of(local->buffer.name);
     const auto* loop = std::get_if<Loop>(&statement);
     if (const auto* inner = body_of(statement);
         inner != nullptr && (loop == nullptr || loop->mark != Mark::Thread))
-      add_shared(*inner, team, region, alignment, bytes);
+      add_shared(*inner, team, region, products, bytes);
   }
 }
 
-Dim shared_bytes(const PipelinedRegion& region, const Team& team, int64_t alignment) {
+Dim shared_bytes(const PipelinedRegion& region, const Team& team, const RegionProducts& products) {
   Dim bytes = 0;
-  add_shared(region.region().body, team, region, alignment, bytes);
+  add_shared(region.region().body, team, region, products, bytes);
   return bytes;
 }
 
-int64_t alignment_of(const std::set<std::string>& swizzled) {
-  return swizzled.empty() ? kSharedAlignment : kSwizzledAlignment;
+RegionProducts products_of(const PipelinedRegion& region, const Team& team) {
+  return find_region_products(region.region(), team.is_cluster() ? 1 : team.threads);
 }
 
 // The first statement that combines what threads have.
@@ -131,17 +136,18 @@ class Emitter : private TileText {
     team_ = team_of(region);
     const Layouts layouts(kernel_, pipelined, team_.threads, team_.is_cluster());
     layouts_ = &layouts;
-    WarpgroupProducts products = find_warpgroup_products(region);
-    swizzled_ = std::move(products.factors);
-    warpgroup_products_ = std::move(products.loops);
+    RegionProducts products = products_of(pipelined, team_);
+    shared_of_team_ = shared_bytes(pipelined, team_, products);
+    quads_ = std::move(products.quads);
+    swizzled_ = std::move(products.swizzled);
+    warpgroup_products_ = std::move(products.of_warpgroups);
     if (team_.threads > 1)
-      barriers_ = find_barriers(kernel_, pipelined, layouts, folds_synchronise(team_));
+      barriers_ = find_barriers(kernel_, pipelined, layouts, quads_, folds_synchronise(team_));
     writer_.open("extern \"C\" __global__ void {}__launch_bounds__({}) {}({})",
                  team_.is_cluster() ? fmt::format("__cluster_dims__({}) ", team_.blocks) : "",
                  launch_bounds(), name, parameters());
     const std::vector<Declaration> declarations = begin_iteration(region);
     shared_used_ = 0;
-    shared_of_team_ = shared_bytes(pipelined, team_, alignment_of(swizzled_));
     Writer before = std::move(writer_);
     writer_ = before.same();
     if (shared_of_team_ != Dim(0))
@@ -181,11 +187,11 @@ class Emitter : private TileText {
     // Where blocks stay, they were made for what a thread holds at one time.
     const int64_t held =
         pipelined_->persistent() != nullptr ? layouts_->most_elements_held() : layouts_->elements_held();
-    const int64_t at_once = held > 0 && held <= kFewHeld                   ? kMoreAtOnce
-                            : !swizzled_.empty() && held > kMostHeldOfHalf ? kFewerAtOnce
-                                                                           : kThreadsAtOnce;
+    const int64_t at_once = held > 0 && held <= kFewHeld ? kMoreAtOnce
+                            : held > kMostHeldOfHalf     ? kFewerAtOnce
+                                                         : kThreadsAtOnce;
     const bool is_large = threads >= kThreadsAtOnce / 2;
-    const int64_t shared = shared_bytes(*pipelined_, team_, alignment_of(swizzled_)).constant().value_or(0),
+    const int64_t shared = shared_of_team_.constant().value_or(0),
                   fitting = kMostSharedBytes / std::max<int64_t>(shared, 1);
     const int64_t blocks = std::min(at_once / threads, fitting);
     return is_large && blocks > 1 ? fmt::format("{}, {}", threads, blocks) : fmt::format("{}", threads);
@@ -370,6 +376,8 @@ class Emitter : private TileText {
       if (ring->second.slots > 1)
         declare_slot(ring->second, ring->second.slot);
       storage = ring->second.storage;
+    } else if (const auto quad = quads_.find(buffer.name); quad != quads_.end()) {
+      declare_in_quad(storage, quad->second);
     } else if (!at_ && is_shared(buffer, team_)) {
       set_shared(storage, local);
       declare_shared(storage, storage.name, 1);
@@ -408,6 +416,19 @@ class Emitter : private TileText {
                                 ? " + threadIdx.x"
                                 : fmt::format(" + {} * threadIdx.x", storage.spread->vector);
     writer_.line("{0}* const {1} = ({0}*)({2}){3};", type, name, from, own);
+  }
+
+  void declare_in_quad(Storage& storage, const QuadBuffer& quad) {
+    storage.kind = quad.is_factor() ? Storage::Kind::Fragments : Storage::Kind::Exchanged;
+    if (quad.is_factor()) {
+      writer_.line("unsigned {}[{}][{}][{}];", storage.name, quad.rows[0].second, quad.fragments,
+                   quad.rows[1].second);
+      return;
+    }
+    int64_t rows = 1;
+    for (const auto& [variable, count] : quad.rows)
+      rows *= count;
+    writer_.line("{} {}[{}];", register_type(storage.buffer.dtype), storage.name, rows);
   }
 
   void declare_registers(Storage& storage, const Spread* spread) {
@@ -735,8 +756,9 @@ CudaText emit_cuda(const Kernel& kernel) {
 }
 
 Dim shared_bytes(const ParallelRegion& region) {
-  return shared_bytes(PipelinedRegion(region), team_of(region),
-                      alignment_of(find_warpgroup_products(region).factors));
+  const PipelinedRegion pipelined(region);
+  const Team team = team_of(region);
+  return shared_bytes(pipelined, team, products_of(pipelined, team));
 }
 
 runtime::LaunchConfiguration shape_of(const ParallelRegion& region) {

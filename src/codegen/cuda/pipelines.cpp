@@ -16,6 +16,7 @@ using loops::Mark;
 using loops::ParallelRegion;
 using loops::Place;
 using loops::Scalar;
+using loops::Space;
 using loops::Statement;
 
 namespace {
@@ -53,6 +54,24 @@ int count_writers(const std::vector<Statement>& body, const std::string& buffer)
     writers += use.place.buffer == buffer && use.access != Access::Read ? 1 : 0;
   });
   return writers;
+}
+
+// What these statements copy, within loops; false where they do something else.
+bool find_copies(const std::vector<Statement>& body, std::vector<const Assign*>& copies) {
+  return std::ranges::all_of(body, [&](const Statement& statement) {
+    if (const auto* loop = std::get_if<Loop>(&statement))
+      return find_copies(loop->body, copies);
+    const auto* assign = std::get_if<Assign>(&statement);
+    if (assign == nullptr || copied_by(*assign) == nullptr)
+      return false;
+    copies.push_back(assign);
+    return true;
+  });
+}
+
+std::vector<const Assign*> copies_of(const Loop& loop) {
+  std::vector<const Assign*> copies;
+  return loop.mark == Mark::Thread && find_copies(loop.body, copies) ? copies : std::vector<const Assign*>{};
 }
 
 // One loop over the elements of the box.
@@ -179,7 +198,8 @@ std::optional<Pipeline> PipelinedRegion::pipeline_of(const Loop& loop) const {
   for (const Statement& statement : loop.body)
     if (const auto* copy = std::get_if<Loop>(&statement); copy != nullptr && can_run_ahead(loop, *copy)) {
       pipeline.copies.push_back(&statement);
-      pipeline.buffers.insert(std::get<Assign>(copy->body.front()).places.front().buffer);
+      for (const Assign* assign : copies_of(*copy))
+        pipeline.buffers.insert(assign->places.front().buffer);
     }
   if (pipeline.copies.empty())
     return std::nullopt;
@@ -193,24 +213,27 @@ std::optional<Pipeline> PipelinedRegion::pipeline_of(const Loop& loop) const {
   return pipeline;
 }
 
-// What it reads stays as it is, and nothing but copies writes the buffer, which each iteration has for
+// What it reads stays as it is, and nothing but copies writes the buffers, which each iteration has for
 // itself.
 bool PipelinedRegion::can_run_ahead(const Loop& around, const Loop& copy) const {
-  if (!is_copy(copy))
-    return false;
-  const auto& assign = std::get<Assign>(copy.body.front());
-  const std::string& to = assign.places.front().buffer;
-  const auto copies = std::ranges::count_if(around.body, [&](const Statement& statement) {
-    const auto* other = std::get_if<Loop>(&statement);
-    return other != nullptr && is_copy(*other) &&
-           std::get<Assign>(other->body.front()).places.front().buffer == to;
+  const std::vector<const Assign*> own = copies_of(copy);
+  const auto copies_to = [&](const std::string& to) {
+    std::ptrdiff_t count = 0;
+    for (const Statement& statement : around.body)
+      if (const auto* loop = std::get_if<Loop>(&statement))
+        count += std::ranges::count_if(
+            copies_of(*loop), [&](const Assign* assign) { return assign->places.front().buffer == to; });
+    return count;
+  };
+  return !own.empty() && std::ranges::all_of(own, [&](const Assign* assign) {
+    const std::string& to = assign->places.front().buffer;
+    return count_writers(region_.body, copied_by(*assign)->name()) == 0 &&
+           count_writers(around.body, to) == copies_to(to) &&
+           std::ranges::any_of(around.body, [&](const Statement& statement) {
+             const auto* local = std::get_if<Local>(&statement);
+             return local != nullptr && local->buffer.name == to && local->buffer.space == Space::Shared;
+           });
   });
-  return count_writers(region_.body, assign.values.front().name()) == 0 &&
-         count_writers(around.body, to) == copies &&
-         std::ranges::any_of(around.body, [&](const Statement& statement) {
-           const auto* local = std::get_if<Local>(&statement);
-           return local != nullptr && local->buffer.name == to;
-         });
 }
 
 }  // namespace tenon::codegen::cuda

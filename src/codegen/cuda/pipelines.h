@@ -9,6 +9,9 @@
 //     for i in 0..256 thread {           begin those for k + 2, in the slot of k - 1
 //       s[i] += a[255-i] } }             … }
 //
+// Thread loops that do nothing but bring elements from memory to shared memory, or 0 where a condition does
+// not hold, are copies, too.
+//
 // Where statements follow that do not read what is copied, the next copies begin before these, in the slot
 // that was just read: one slot less does as much.
 #pragma once
@@ -40,6 +43,7 @@ class PipelinedRegion {
   PipelinedRegion& operator=(const PipelinedRegion&) = delete;
 
   const loops::ParallelRegion& region() const { return region_; }
+  // Whether the loop was a copy, which is asynchronous also where it does not run ahead.
   bool is_copy(const loops::Loop& loop) const { return copies_.contains(loop.variable); }
   // Null where nothing runs ahead.
   const Pipeline* find(const loops::Loop& loop) const;

@@ -122,6 +122,17 @@ __device__ __forceinline__ void copy_async(void* to, const void* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" :: "r"(place), "l"(from), "n"(bytes) : "memory");
 }
 )"},
+      {"copy_async_where", R"(// The same where a condition holds; else they are 0, and nothing is read.
+template <int bytes>
+__device__ __forceinline__ void copy_async_where(bool holds, void* to, const void* from) {
+  const unsigned place = (unsigned)__cvta_generic_to_shared(to), count = holds ? bytes : 0;
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(place), "l"(from), "r"(count) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(place), "l"(from), "n"(bytes), "r"(count) : "memory");
+}
+)"},
       {"end_stage", R"(// What this thread copies from here on belongs to another stage.
 __device__ __forceinline__ void end_stage() {
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -163,6 +174,11 @@ __device__ __forceinline__ void load_matrices_transposed(unsigned (&to)[count], 
   else
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
                  : "=r"(to[0]), "=r"(to[1]) : "r"(own));
+}
+)"},
+      {"set_half", R"(// Of two elements of 16 bits that are set one after the other.
+__device__ __forceinline__ void set_half(unsigned& word, int half, unsigned short bits) {
+  word = half == 0 ? bits : word | (unsigned)bits << 16;
 }
 )"},
       {"multiply_add_bf16",
@@ -252,11 +268,21 @@ template <class T>
 __device__ __forceinline__ T minimum(T a, T b) {
   return a != a || a < b ? a : b;
 }
+__device__ __forceinline__ float minimum(float a, float b) {
+  float value;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
+  return value;
+}
 )"},
       {"maximum", R"(// NaN where either is.
 template <class T>
 __device__ __forceinline__ T maximum(T a, T b) {
   return a != a || a > b ? a : b;
+}
+__device__ __forceinline__ float maximum(float a, float b) {
+  float value;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
+  return value;
 }
 )"},
       {"f32_of_f16", R"(__device__ __forceinline__ float f32_of_f16(unsigned short bits) {

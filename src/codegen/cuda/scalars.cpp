@@ -132,6 +132,9 @@ Expression ScalarText::apply(const Scalar& scalar) {
     operands[1] = named(scalar.dtype(), operands[1]);
     require({fmt::format("{} != 0", operands[1].text), Binding::Equality});
   }
+  if (function == Function::Power && scalar.dtype() == DType::F32 && first.kind() == Scalar::Kind::Number &&
+      std::get<double>(first.value()) == 2)
+    return elements_.power_of_two(operands[1]);
   return elements_.apply(function, scalar.dtype(), operands);
 }
 
@@ -224,6 +227,10 @@ Expression ScalarText::element(const Storage& storage, const std::vector<Scalar>
                           : trip == "0" ? lane
                                         : fmt::format("{} + {}", trip, lane))};
     }
+    case Storage::Kind::Exchanged:
+      return {fmt::format("{}[{}]", storage.name, row_of_quad(quads_.at(storage.buffer.name)))};
+    case Storage::Kind::Fragments:
+      CHECK(false, "fragments are those of products");
     case Storage::Kind::Spread:
       break;
   }
@@ -237,8 +244,18 @@ Expression ScalarText::element(const Storage& storage, const std::vector<Scalar>
   return {fmt::format("{}[{}][{}]", storage.name, held, offset_text(row, {at.begin() + 1, at.end()}))};
 }
 
+std::string ScalarText::row_of_quad(const QuadBuffer& quad) {
+  Dim row = 0;
+  for (const auto& [variable, count] : quad.rows)
+    row = row * count + Dim::symbol(variable);
+  return indices_.text(row).text;
+}
+
 Expression ScalarText::load(const std::string& name, const std::vector<Scalar>& at) {
   const Storage& storage = storage_.at(name);
+  if (storage.kind == Storage::Kind::Exchanged)
+    return {fmt::format("__shfl_sync(0xffffffff, {}, {}, {})", element(storage, at).text,
+                        indices_.text(at[1].index()).text, kThreadsOfQuad)};
   return storage.is_in_memory() ? elements_.from_stored(storage.buffer.dtype, load_stored(storage, at))
                                 : element(storage, at);
 }
@@ -265,6 +282,14 @@ Expression ScalarText::stored_value_of(const Scalar& scalar) {
 }
 
 void ScalarText::store(const Place& place, const Expression& value) {
+  if (const Storage& storage = storage_.at(place.buffer); storage.kind == Storage::Kind::Fragments) {
+    const QuadBuffer& quad = quads_.at(place.buffer);
+    const auto at = [&](const std::string& variable) { return indices_.text(Dim::symbol(variable)).text; };
+    writer_.line("{}({}[{}][{}][{}], {}, {});", preamble_.use("set_half"), storage.name,
+                 at(quad.rows[0].first), at(quad.fragment), at(quad.rows[1].first), at(quad.of_two),
+                 value.text);
+    return;
+  }
   writer_.line("{} = {};", element(storage_.at(place.buffer), place.at).text, value.text);
 }
 

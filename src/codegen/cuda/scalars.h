@@ -11,6 +11,7 @@
 #include "codegen/cuda/elements.h"
 #include "codegen/cuda/indices.h"
 #include "codegen/cuda/layouts.h"
+#include "codegen/cuda/quads.h"
 #include "codegen/cuda/writer.h"
 #include "loops/kernel.h"
 
@@ -23,6 +24,8 @@ struct Storage {
     Lanes,         // the same, for each iteration of a vector
     Spread,        // of each thread, that has a part of it
     SpreadShared,  // the same in shared memory: the name points to the thread's first element
+    Exchanged,     // of each thread, which others of its quad read
+    Fragments,     // of each thread, packed in pairs
   };
   Kind kind;
   std::string name;
@@ -33,7 +36,9 @@ struct Storage {
   bool is_swizzled = false;  // of a pointer to shared memory: elements of 16 bits, in rows of 64
 
   // Whether its elements lie there as in the buffer, and not as in registers.
-  bool is_in_memory() const { return kind == Kind::Pointer || kind == Kind::SpreadShared; }
+  bool is_in_memory() const {
+    return kind == Kind::Pointer || kind == Kind::SpreadShared || kind == Kind::Fragments;
+  }
 };
 
 // The vector of iterations that a thread is at.
@@ -101,6 +106,7 @@ class ScalarText {
   ElementText elements_;
   std::map<std::string, Storage> storage_;
   std::set<std::string> swizzled_;               // shared buffers of the region at hand
+  std::map<std::string, QuadBuffer> quads_;      // those that are in registers
   std::optional<Iterations> at_;                 // within a thread loop
   std::map<std::string, Expression> variables_;  // of the combine that is being computed
 
@@ -117,6 +123,8 @@ class ScalarText {
   std::string place_text(const Storage& storage, const std::string& offset);
   // Of the vector of this trip, where the buffer is spread in shared memory.
   std::string trip_offset(const Storage& storage) const;
+  // Which of a thread's rows the loops at hand are at.
+  std::string row_of_quad(const QuadBuffer& quad);
   Expression load_stored(const Storage& storage, const std::vector<loops::Scalar>& at);
   void load_vectors(const loops::Scalar& scalar, std::unordered_set<const void*>& seen);
   void load_vector(const loops::Scalar& load);

@@ -64,8 +64,9 @@ struct Fragment {
 
 class TileMatcher {
  public:
-  TileMatcher(const Loop& threads, const Loop& tile, const FindBuffer& find_buffer)
-      : threads_(threads), tile_(tile), find_buffer_(find_buffer) {}
+  TileMatcher(const Loop& threads, const Loop& tile, const FindBuffer& find_buffer,
+              const std::map<std::string, QuadBuffer>& quads)
+      : threads_(threads), tile_(tile), find_buffer_(find_buffer), quads_(quads) {}
 
   std::optional<TileProduct> match() {
     const Assign* assign = find_assign(tile_.body);
@@ -99,7 +100,8 @@ class TileMatcher {
   }
 
   std::optional<TileProduct> match(const Assign& assign, const Scalar& lhs, const Scalar& rhs) {
-    TileProduct product{.dtype = {}, .a = {}, .b = {}, .sums = {}, .is_of_warpgroups = false};
+    TileProduct product{
+        .k = tile_.variable, .dtype = {}, .a = {}, .b = {}, .sums = {}, .is_of_warpgroups = false};
     std::vector<Fragment> rows, columns;
     if (!match_operand(lhs, product.a, rows, /*is_first=*/true) ||
         !match_operand(rhs, product.b, columns, /*is_first=*/false))
@@ -121,19 +123,26 @@ class TileMatcher {
     if (*threads_.end.constant() % kThreadsOfWarpgroup != 0 || product.a.fragments != 1 || sums.first != 0 ||
         sums.of_l != 1 || sums.of_h != 2 || (product.b.fragments > 1 && sums.of_j != 4))
       return false;
-    return has_rows_of_panels(product.a, 2 * kRowOfMatrix * product.a.stride) &&
-           has_rows_of_panels(product.b, 0);
+    return has_rows_of_group(product.a, 2 * kRowOfMatrix * product.a.stride) &&
+           has_rows_of_group(product.b, 0) && (quads_.contains(product.a.buffer) || has_panels(product.a)) &&
+           has_panels(product.b);
   }
-  bool has_rows_of_panels(const TileOperand& operand, int64_t of_warp) const {
+  bool has_panels(const TileOperand& operand) const {
     constexpr int64_t kSwizzled = kRowOfMatrix * kRowOfPanel;
     const Dim at_0 = operand.first.substitute({{tile_.variable, 0}});
     if ((operand.is_along_k() ? operand.stride : operand.stride_of_k) != kRowOfPanel)
       return false;
+    for (int64_t thread = 0; thread < *threads_.end.constant(); thread += kThreadsOfWarpgroup)
+      if (mod(at_0.substitute({{threads_.variable, thread}}), kSwizzled) != Dim(0))
+        return false;
+    return true;
+  }
+  bool has_rows_of_group(const TileOperand& operand, int64_t of_warp) const {
+    const Dim at_0 = operand.first.substitute({{tile_.variable, 0}});
     for (int64_t thread = 0; thread < *threads_.end.constant(); thread += kWarpThreads) {
       const auto at = [&](int64_t number) { return at_0.substitute({{threads_.variable, number}}); };
       const int64_t group = thread / kThreadsOfWarpgroup * kThreadsOfWarpgroup;
-      if (at(thread) - at(group) != Dim((thread - group) / kWarpThreads * of_warp) ||
-          mod(at(group), kSwizzled) != Dim(0))
+      if (at(thread) - at(group) != Dim((thread - group) / kWarpThreads * of_warp))
         return false;
     }
     return true;
@@ -309,6 +318,7 @@ class TileMatcher {
   const Loop& threads_;
   const Loop& tile_;
   const FindBuffer& find_buffer_;
+  const std::map<std::string, QuadBuffer>& quads_;
   std::vector<const Loop*> loops_;    // within that of k
   std::map<std::string, Dim> named_;  // variables of one value
 };
@@ -321,27 +331,28 @@ bool is_tile_of_warps(const Loop& threads, const Loop& tile) {
 }
 
 void find_tiles(const std::vector<Statement>& body, const Loop& threads, const FindBuffer& find_buffer,
-                std::map<const Loop*, TileProduct>& found) {
+                const std::map<std::string, QuadBuffer>& quads, std::map<const Loop*, TileProduct>& found) {
   const auto varies = [&](const Dim& dim) { return dim.mentions(threads.variable); };
   for (const Statement& statement : body) {
     const auto* loop = std::get_if<Loop>(&statement);
     if (loop != nullptr && is_tile_of_warps(threads, *loop)) {
-      if (std::optional<TileProduct> product = TileMatcher(threads, *loop, find_buffer).match())
+      if (std::optional<TileProduct> product = TileMatcher(threads, *loop, find_buffer, quads).match())
         found.emplace(loop, std::move(*product));
     } else if (loop != nullptr ? !varies(loop->begin) && !varies(loop->end) : true) {
       const auto* guard = std::get_if<loops::Guard>(&statement);
       if (const auto* inner = body_of(statement);
           inner != nullptr && (guard == nullptr || std::ranges::none_of(guard->conditions, varies)))
-        find_tiles(*inner, threads, find_buffer, found);
+        find_tiles(*inner, threads, find_buffer, quads, found);
     }
   }
 }
 
 }  // namespace
 
-std::map<const Loop*, TileProduct> find_tile_products(const Loop& threads, const FindBuffer& find_buffer) {
+std::map<const Loop*, TileProduct> find_tile_products(const Loop& threads, const FindBuffer& find_buffer,
+                                                      const std::map<std::string, QuadBuffer>& quads) {
   std::map<const Loop*, TileProduct> found;
-  find_tiles(threads.body, threads, find_buffer, found);
+  find_tiles(threads.body, threads, find_buffer, quads, found);
   return found;
 }
 

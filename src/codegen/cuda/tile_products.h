@@ -9,12 +9,13 @@
 // Which thread has which sums is what the instruction wants, or the loop stays a loop.
 //
 // The four warps of a warpgroup multiply 64 rows by up to 256 columns together (wgmma), from factors that lie
-// in rows of 64 elements: those of k, or those of the other dimension in panels of 64, [panel,k,64].
+// in rows of 64 elements: those of k, or those of the other dimension in panels of 64, [panel,k,64]. The
+// first may be in registers instead (quads.h).
 #pragma once
 
 #include <functional>
 
-#include "loops/kernel.h"
+#include "codegen/cuda/quads.h"
 
 namespace tenon::codegen::cuda {
 
@@ -42,7 +43,8 @@ struct TileSums {
 };
 
 struct TileProduct {
-  DType dtype;  // of both factors
+  std::string k;  // the variable of the loop
+  DType dtype;    // of both factors
   TileOperand a, b;
   TileSums sums;
   bool is_of_warpgroups;  // else of warps alone
@@ -52,6 +54,7 @@ struct TileProduct {
 // panels are of warpgroups.
 using FindBuffer = std::function<const loops::Buffer*(const std::string&)>;
 std::map<const loops::Loop*, TileProduct> find_tile_products(const loops::Loop& threads,
-                                                             const FindBuffer& find_buffer);
+                                                             const FindBuffer& find_buffer,
+                                                             const std::map<std::string, QuadBuffer>& quads);
 
 }  // namespace tenon::codegen::cuda

@@ -1,5 +1,7 @@
 #include "codegen/cuda/tiles.h"
 
+#include <algorithm>
+
 #include "codegen/cuda/accesses.h"
 #include "target/gpu.h"
 
@@ -8,6 +10,8 @@ namespace tenon::codegen::cuda {
 using loops::Loop;
 
 namespace {
+
+constexpr int64_t kColumnsOfFragment = 8;
 
 const std::string kWarp = " warp", kLane = " warp lane", kI = " tile i", kJ = " tile j", kGroup = " group";
 
@@ -29,47 +33,71 @@ Dim row_of_lane(const TileOperand& operand, bool is_first) {
   return operand.is_along_k() ? row * stride + low * 8 + pair : mod(lane, 16) * of_k + pair;
 }
 
+using Products = std::map<const Loop*, TileProduct>;
+
 void add_products(const std::vector<loops::Statement>& body, std::map<std::string, loops::Buffer> buffers,
-                  WarpgroupProducts& found, bool& are_all) {
+                  const std::map<std::string, QuadBuffer>& quads, Products& found) {
   for (const loops::Statement& statement : body) {
     if (const auto* local = std::get_if<loops::Local>(&statement))
       buffers.insert_or_assign(local->buffer.name, local->buffer);
     const auto* loop = std::get_if<Loop>(&statement);
-    if (loop != nullptr && loop->mark == loops::Mark::Thread) {
-      const auto products = find_tile_products(*loop, [&](const std::string& name) {
-        const auto it = buffers.find(name);
-        return it == buffers.end() ? nullptr : &it->second;
-      });
-      for (const auto& [tile, product] : products) {
-        found.factors.insert({product.a.buffer, product.b.buffer});
-        found.loops.insert(tile);
-        are_all = are_all && product.is_of_warpgroups;
-      }
-    } else if (const auto* inner = body_of(statement)) {
-      add_products(*inner, buffers, found, are_all);
-    }
+    if (loop != nullptr && loop->mark == loops::Mark::Thread)
+      found.merge(find_tile_products(
+          *loop,
+          [&](const std::string& name) {
+            const auto it = buffers.find(name);
+            return it == buffers.end() ? nullptr : &it->second;
+          },
+          quads));
+    else if (const auto* inner = body_of(statement))
+      add_products(*inner, buffers, quads, found);
   }
+}
+
+// Whether all that reads them are products of which they are the first factor.
+bool are_factors(const std::string& name, const QuadBuffer& quad, const Products& products) {
+  return std::ranges::all_of(quad.products, [&](const Loop* loop) {
+    const auto product = products.find(loop);
+    return product != products.end() && product->second.a.buffer == name;
+  });
 }
 
 }  // namespace
 
-WarpgroupProducts find_warpgroup_products(const loops::ParallelRegion& region) {
-  WarpgroupProducts found;
-  bool are_all = true;
-  add_products(region.body, {}, found, are_all);
-  return are_all ? found : WarpgroupProducts{};
+RegionProducts find_region_products(const loops::ParallelRegion& region, int64_t threads) {
+  RegionProducts found{.quads = find_quad_buffers(region, threads), .swizzled = {}, .of_warpgroups = {}};
+  Products products;
+  add_products(region.body, {}, found.quads, products);
+  if (std::erase_if(found.quads, [&](const auto& each) {
+        return each.second.is_factor() && !are_factors(each.first, each.second, products);
+      }) > 0) {
+    products.clear();
+    add_products(region.body, {}, found.quads, products);
+  }
+  if (std::ranges::all_of(products, [](const auto& each) { return each.second.is_of_warpgroups; }))
+    for (const auto& [loop, product] : products) {
+      found.swizzled.insert({product.a.buffer, product.b.buffer});
+      found.of_warpgroups.insert(loop);
+    }
+  for (const auto& [name, quad] : found.quads)
+    found.swizzled.erase(name);
+  return found;
 }
 
 void TileText::find_tiles(const Loop& threads) {
   products_.clear();
   if (team_.is_cluster() || team_.threads % kWarpThreads != 0 || layouts_->vector_of(threads) != 1)
     return;
-  products_ = find_tile_products(threads, [&](const std::string& name) -> const loops::Buffer* {
-    const auto it = storage_.find(name);
-    const bool has_place = it != storage_.end() && (it->second.kind == Storage::Kind::Pointer ||
-                                                    it->second.kind == Storage::Kind::Spread);
-    return has_place ? &it->second.buffer : nullptr;
-  });
+  products_ = find_tile_products(
+      threads,
+      [&](const std::string& name) -> const loops::Buffer* {
+        const auto it = storage_.find(name);
+        const bool has_place = it != storage_.end() && (it->second.kind == Storage::Kind::Pointer ||
+                                                        it->second.kind == Storage::Kind::Spread ||
+                                                        it->second.kind == Storage::Kind::Fragments);
+        return has_place ? &it->second.buffer : nullptr;
+      },
+      quads_);
   std::erase_if(products_, [&](const auto& each) { return !is_in_order(each.second); });
   goes_on_.clear();
   find_sequences(threads.body);
@@ -91,14 +119,14 @@ void TileText::find_sequences(const std::vector<loops::Statement>& body) {
 // What warps load themselves must not have changed places, nor lie in panels.
 bool TileText::is_in_order(const TileProduct& product) const {
   const auto has_panels = [](const TileOperand& operand) { return operand.per_panel != operand.fragments; };
-  return swizzled_.contains(product.a.buffer) || (!has_panels(product.a) && !has_panels(product.b));
+  return swizzled_.contains(product.b.buffer) || (!has_panels(product.a) && !has_panels(product.b));
 }
 
 bool TileText::run_tile(const Loop& loop) {
   const auto it = products_.find(&loop);
   if (it == products_.end())
     return false;
-  if (swizzled_.contains(it->second.a.buffer))
+  if (swizzled_.contains(it->second.b.buffer))
     run_warpgroups(loop, it->second);
   else
     run_warps(loop, it->second);
@@ -121,8 +149,11 @@ void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
   const std::string group = names_.fresh("group");
   const IndexText::Symbol& thread = indices_.symbol(at_->loop->variable);
   const int64_t groups = thread.range.high / kThreadsOfWarpgroup;
-  writer_.line("const int {} = {} / {};", group, thread.text.at(Binding::Product), kThreadsOfWarpgroup);
+  const std::string declaration =
+      fmt::format("const int {} = {} / {};", group, thread.text.at(Binding::Product), kThreadsOfWarpgroup);
   indices_.set(kGroup, {group}, {0, groups});
+  Writer before = std::move(writer_);
+  writer_ = before.same();
   const auto matrix = [&](const TileOperand& operand) {
     const Dim first =
         operand.first.substitute({{at_->loop->variable, Dim::symbol(kGroup) * kThreadsOfWarpgroup}});
@@ -133,9 +164,15 @@ void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
     writer_.line("{}();", preamble_.use("wgmma_fence"));
   is_multiplying_ = goes_on_.contains(&loop);
   for_each_step(loop, [&] {
+    const std::vector<std::string> a =
+        quads_.contains(product.a.buffer) ? fragments_at(product, "0") : std::vector{matrix(product.a)};
     writer_.line("{}({}[{}], {}, {});", multiply_by_warpgroup(product), storage_.at(product.sums.buffer).name,
-                 at_->trip, matrix(product.a), matrix(product.b));
+                 at_->trip, fmt::join(a, ", "), matrix(product.b));
   });
+  if (mentions_name(writer_.text(), group))
+    before.write(declaration);
+  before.append(writer_);
+  writer_ = std::move(before);
   if (is_multiplying_)
     return writer_.close();
   writer_.line("{}();", preamble_.use("wgmma_commit"));
@@ -169,9 +206,10 @@ void TileText::wait_for_products_of(const loops::Statement& statement) {
 std::string TileText::multiply_by_warpgroup(const TileProduct& product) {
   const std::string_view dtype = product.dtype == DType::F16 ? "f16" : "bf16";
   const int64_t columns = 8 * product.b.fragments, sums = columns / 2;
+  const bool has_fragments = quads_.contains(product.a.buffer);
   const auto order = [](const TileOperand& operand) { return operand.is_along_k() ? "along" : "across"; };
-  const std::string name =
-      fmt::format("multiply_{}_64x{}_{}_and_{}_k", dtype, columns, order(product.a), order(product.b));
+  const std::string name = fmt::format("multiply_{}_64x{}_{}_and_{}_k", dtype, columns,
+                                       has_fragments ? "fragments" : order(product.a), order(product.b));
   std::vector<std::string> registers, operands;
   for (int64_t i = 0; i < sums; ++i) {
     registers.push_back(fmt::format("%{}", i));
@@ -187,19 +225,43 @@ std::string TileText::multiply_by_warpgroup(const TileProduct& product) {
     }
     return text;
   };
+  // The first factor as a matrix in shared memory, or as fragments in registers.
+  const std::string_view parameters =
+      has_fragments ? "unsigned a0, unsigned a1, unsigned a2, unsigned a3" : "unsigned long long a";
+  const std::string_view inputs =
+      has_fragments ? "\"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"l\"(b)" : "\"l\"(a), \"l\"(b)";
+  const std::string factors =
+      has_fragments ? fmt::format("{{%{}, %{}, %{}, %{}}}, %{}", sums, sums + 1, sums + 2, sums + 3, sums + 4)
+                    : fmt::format("%{}, %{}", sums, sums + 1);
+  const std::string transposed = fmt::format("{}{}",
+                                             has_fragments            ? ""
+                                             : product.a.is_along_k() ? "0, "
+                                                                      : "1, ",
+                                             product.b.is_along_k() ? 0 : 1);
   preamble_.use_made(
-      name, fmt::format("// 64 x 16 by 16 x {1} elements of a warpgroup. Each thread has, of its row and the "
-                        "eighth after, two\n"
-                        "// sums in 8 columns each.\n"
-                        "__device__ __forceinline__ void {0}(float (&s)[{2}], unsigned long long a,\n"
-                        "    unsigned long long b) {{\n"
-                        "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n{1}k16.f32.{3}.{3} {{\"\n{4}"
-                        "               \"}}, %{2}, %{5}, 1, 1, 1, {6}, {7};\"\n"
-                        "               :\n{8}               : \"l\"(a), \"l\"(b));\n}}\n",
-                        name, columns, sums, dtype, in_lines(registers, 16, "               \"", "\""),
-                        sums + 1, product.a.is_along_k() ? 0 : 1, product.b.is_along_k() ? 0 : 1,
-                        in_lines(operands, 8, "                 ", "")));
+      name,
+      fmt::format("// 64 x 16 by 16 x {1} elements of a warpgroup. Each thread has, of its row and the "
+                  "eighth after, two\n"
+                  "// sums in 8 columns each.\n"
+                  "__device__ __forceinline__ void {0}(float (&s)[{2}], {3},\n"
+                  "    unsigned long long b) {{\n"
+                  "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n{1}k16.f32.{4}.{4} {{\"\n{5}"
+                  "               \"}}, {6}, 1, 1, 1, {7};\"\n"
+                  "               :\n{8}               : {9});\n}}\n",
+                  name, columns, sums, parameters, dtype, in_lines(registers, 16, "               \"", "\""),
+                  factors, transposed, in_lines(operands, 8, "                 ", ""), inputs));
   return name;
+}
+
+// Element 8*f + … of k is in fragment f; of each there are two rows.
+std::vector<std::string> TileText::fragments_at(const TileProduct& product, const std::string& row) {
+  const Dim first = floor_div(Dim::symbol(product.k), kColumnsOfFragment);
+  std::vector<std::string> registers;
+  for (const int64_t half : {0, 1})
+    for (const int64_t of_row : {0, 1})
+      registers.push_back(fmt::format("{}[{}][{}][{}]", storage_.at(product.a.buffer).name, row,
+                                      indices_.text(first + half).text, of_row));
+  return registers;
 }
 
 void TileText::run_warps(const Loop& loop, const TileProduct& product) {
@@ -214,7 +276,8 @@ void TileText::run_warps(const Loop& loop, const TileProduct& product) {
   for_each_step(loop, [&] {
     const std::string a = names_.fresh(product.a.buffer + "_fragments"),
                       b = names_.fresh(product.b.buffer + "_fragments");
-    load_fragments(product.a, a, /*is_first=*/true);
+    if (!quads_.contains(product.a.buffer))
+      load_fragments(product.a, a, /*is_first=*/true);
     load_fragments(product.b, b, /*is_first=*/false);
     multiply(product, a, b);
   });
@@ -254,7 +317,9 @@ void TileText::multiply(const TileProduct& product, const std::string& a, const 
                          h * sums.of_h + l * sums.of_l;
       operands.push_back(fmt::format("{}[{}][{}]", storage.name, at_->trip, indices_.text(offset).text));
     }
-  operands.push_back(fmt::format("{}[{}]", a, i));
+  operands.push_back(quads_.contains(product.a.buffer)
+                         ? fmt::format("{{{}}}", fmt::join(fragments_at(product, i), ", "))
+                         : fmt::format("{}[{}]", a, i));
   for (const int64_t half : {0, 1})
     operands.push_back(fragments_per_load(product.b, /*is_first=*/false) == 1
                            ? fmt::format("{}[{}][{}]", b, j, half)

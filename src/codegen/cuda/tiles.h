@@ -8,12 +8,13 @@
 
 namespace tenon::codegen::cuda {
 
-// The products of warpgroups; none unless all products of the region are theirs.
-struct WarpgroupProducts {
-  std::set<std::string> factors;  // in shared memory
-  std::set<const loops::Loop*> loops;
+// What products of matrices make of the shared buffers of a region. None are of warpgroups unless all are.
+struct RegionProducts {
+  std::map<std::string, QuadBuffer> quads;  // in registers instead
+  std::set<std::string> swizzled;           // factors of products of warpgroups
+  std::set<const loops::Loop*> of_warpgroups;
 };
-WarpgroupProducts find_warpgroup_products(const loops::ParallelRegion& region);
+RegionProducts find_region_products(const loops::ParallelRegion& region, int64_t threads);
 
 class TileText : protected ThreadLoopText {
  protected:
@@ -38,6 +39,8 @@ class TileText : protected ThreadLoopText {
   // Runs f for each step of k, in a loop that is unrolled.
   void for_each_step(const loops::Loop& loop, const std::function<void()>& f);
   void load_fragments(const TileOperand& operand, const std::string& to, bool is_first);
+  // Those of the first factor that are in registers already, of a row of fragments, at the step of k.
+  std::vector<std::string> fragments_at(const TileProduct& product, const std::string& row);
   void multiply(const TileProduct& product, const std::string& a, const std::string& b);
 
   std::map<const loops::Loop*, TileProduct> products_;

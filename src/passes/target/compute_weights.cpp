@@ -6,6 +6,7 @@
 
 #include "ir/evaluate.h"
 #include "ops/data.h"
+#include "passes/passes.h"
 #include "passes/target/constant_pieces.h"
 
 namespace tenon {
@@ -25,7 +26,7 @@ int64_t bytes_stored(const Literal& literal) {
 // The nodes that only constants lead to.
 class Weights {
  public:
-  explicit Weights(Graph& graph) : graph_(graph) {
+  Weights(Graph& graph, bool keeps_halves) : graph_(graph), keeps_halves_(keeps_halves) {
     for (const Node* node : graph.nodes())
       if (node->is("conv") || node->is("conv_transpose"))
         add_filters(node->in("w"));
@@ -109,7 +110,8 @@ class Weights {
   }
 
   bool is_computed(const Node& node) const {
-    if (node.op().traits.random || !node.regions().empty() || node.operand_count() == 0)
+    if (node.op().traits.random || !node.regions().empty() || node.operand_count() == 0 ||
+        (keeps_halves_ && widens_halves(node)))
       return false;
     const std::vector<Value> operands = node.operands(), results = node.results();
     if (!std::all_of(operands.begin(), operands.end(),
@@ -145,6 +147,7 @@ class Weights {
   }
 
   Graph& graph_;
+  const bool keeps_halves_;
   std::set<const ValueData*> filters_;
   std::vector<Value> results_;  // that others use, and that are not computed yet
   std::map<const ValueData*, std::set<Value>> constants_behind_;
@@ -170,8 +173,8 @@ const ComputedWeight* computed_weight(const Literal& literal) {
   return deferred == nullptr ? nullptr : dynamic_cast<const ComputedWeight*>(deferred->get());
 }
 
-void compute_weights(Graph& graph, Journal& journal) {
-  Weights weights(graph);
+void compute_weights(Graph& graph, Journal& journal, bool keeps_halves) {
+  Weights weights(graph, keeps_halves);
   for (std::vector<Value> results = weights.take(); !results.empty() && journal.is_open();
        results = weights.take())
     weights.defer(results, journal);

@@ -48,7 +48,8 @@ class ComputedWeight : public DeferredElements {
 const ComputedWeight* computed_weight(const Literal& literal);
 
 // Nodes that only constants lead to become deferred constants, unless these take more memory than what they
-// are made of, or four times as much for weights of convolutions.
-void compute_weights(Graph& graph, Journal& journal);
+// are made of, or four times as much for weights of convolutions. Halves may be kept as they are, rather than
+// converted to f32.
+void compute_weights(Graph& graph, Journal& journal, bool keeps_halves);
 
 }  // namespace tenon

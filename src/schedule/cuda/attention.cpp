@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/error.h"
 #include "fusion/permute_axes.h"
@@ -44,7 +45,9 @@ const Scalar& least() {
 }
 
 Scalar apply(Function function, const Scalar& a, const Scalar& b) { return Scalar::apply(function, {a, b}); }
-Scalar exp(const Scalar& x) { return Scalar::apply(Function::Exp, {x}); }
+// e to the power of x, of its binary logarithm.
+Scalar in_bits(const Scalar& x) { return apply(Function::Multiply, x, number(std::numbers::log2e)); }
+Scalar exp2(const Scalar& x) { return apply(Function::Power, number(2), x); }
 Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) {
   return Scalar::apply(Function::Select, {condition, a, b});
 }
@@ -65,14 +68,20 @@ bool runs_along(const Scalar& formula, const std::string& variable) {
   return runs;
 }
 
-// An operand in shared memory: so many rows at a time.
+// An operand in shared memory: so many rows at a time, [row, column], or in panels [panel, row, column].
 struct Operand {
   Scalar formula;
   std::string row, column;  // its variables
-  int64_t columns;          // others are 0
+  int64_t rows, columns;
+  int64_t padded;  // columns: those beyond are 0
   Buffer tile;
 
-  int64_t rows() const { return *tile.sizes[0].constant(); }
+  std::vector<Dim> place(const Dim& row, const Dim& column) const {
+    constexpr int64_t panel = AttentionTile::kPanel;
+    return tile.sizes.size() == 2 ? std::vector{row, column}
+                                  : std::vector{floor_div(column, panel), row, mod(column, panel)};
+  }
+  bool is_padded() const { return columns != padded; }
 };
 
 class AttentionBlocks {
@@ -103,9 +112,11 @@ class AttentionBlocks {
 
   Statement run() const {
     std::vector<Statement> block;
-    for (const Buffer& local :
-         {q_.tile, k_.tile, v_.tile, weights_, of_threads_, results_.buffer(), greatest_, total_})
+    for (const Buffer& local : {q_.tile, weights_, of_threads_, results_.buffer(), greatest_, total_})
       block.emplace_back(Local{local});
+    for (const Operand* each : {&k_, &v_})
+      if (each->is_padded())
+        block.emplace_back(Local{each->tile});
     for (const Operand* each : {&q_, &k_, &v_})
       append(block, clear_padding(*each));
     block.push_back(load(q_, symbol(kQueryTile) * tile_.queries(), attention_.queries()));
@@ -114,6 +125,7 @@ class AttentionBlocks {
                             .begin = floor_div(first_key(), tile_.keys),
                             .end = ceil_div(end_of_keys(), tile_.keys),
                             .mark = Mark::Serial,
+                            .stages = tile_.stages,
                             .body = do_keys()});
     block.push_back(exchange(total_));
     block.push_back(store_results());
@@ -134,10 +146,16 @@ class AttentionBlocks {
 
   Operand operand(const std::string& name, const Scalar& formula, int64_t rows, const std::string& row,
                   const std::string& column, int64_t columns, int64_t padded) {
-    return {formula, row, column, columns,
-            Buffer{fresh(name + "_tile"),
-                   tile_.on_tensor_cores ? formula.dtype() : DType::F32,
-                   {rows, padded + tile_.padding()},
+    constexpr int64_t panel = AttentionTile::kPanel;
+    const std::vector<Dim> sizes = tile_.by_warpgroups ? std::vector<Dim>{padded / panel, rows, panel}
+                                                       : std::vector<Dim>{rows, padded + tile_.padding()};
+    return {formula,
+            row,
+            column,
+            rows,
+            columns,
+            padded,
+            Buffer{fresh(name + "_tile"), tile_.on_tensor_cores ? formula.dtype() : DType::F32, sizes,
                    Space::Shared}};
   }
 
@@ -202,13 +220,14 @@ class AttentionBlocks {
 
   // Beyond the columns that there are; once, as nothing else is written there.
   std::vector<Statement> clear_padding(const Operand& operand) const {
-    const int64_t columns = *operand.tile.sizes[1].constant() - tile_.padding() - operand.columns;
-    if (columns == 0)
+    if (!operand.is_padded())
       return {};
+    const int64_t columns = operand.padded - operand.columns;
     const Dim element = symbol(kElement);
     return as_list(over_threads(
-        kElement, operand.rows() * columns,
-        as_list(store(operand.tile, {floor_div(element, columns), mod(element, columns) + operand.columns},
+        kElement, operand.rows * columns,
+        as_list(store(operand.tile,
+                      operand.place(floor_div(element, columns), mod(element, columns) + operand.columns),
                       Scalar::zero(operand.tile.dtype)))));
   }
 
@@ -216,23 +235,26 @@ class AttentionBlocks {
   Statement load(const Operand& operand, const Dim& first, const Dim& count) const {
     const bool across =
         runs_along(operand.formula, operand.row) && !runs_along(operand.formula, operand.column);
-    const int64_t vector = across ? 1 : vector_of(operand), rows = operand.rows(),
+    const int64_t vector = across ? 1 : vector_of(operand), rows = operand.rows,
                   vectors = operand.columns / vector;
     const Dim element = symbol(kElement), row = across ? mod(element, rows) : floor_div(element, vectors),
               column = (across ? floor_div(element, rows) : mod(element, vectors)) * vector +
                        (vector == 1 ? Dim(0) : symbol(kLane));
     const auto fill = [&](const Scalar& value) {
-      return in_lanes(vector, store(operand.tile, {row, column}, value));
+      return in_lanes(vector, store(operand.tile, operand.place(row, column), value));
     };
-    const std::vector<Statement> value = fill(
+    const Scalar value =
         Scalar::cast(operand.tile.dtype,
-                     operand.formula.substitute({{operand.row, first + row}, {operand.column, column}})));
+                     operand.formula.substitute({{operand.row, first + row}, {operand.column, column}}));
     std::vector<Statement> body;
     if (are_whole(count, rows)) {
-      body = value;
+      body = fill(value);
+    } else if (value.kind() == Scalar::Kind::Load) {
+      body = fill(select(apply(Function::Less, index(first + row), index(count)), value,
+                         Scalar::zero(operand.tile.dtype)));
     } else {
       body = fill(Scalar::zero(operand.tile.dtype));
-      append(body, guarded({count - 1 - first - row}, value));
+      append(body, guarded({count - 1 - first - row}, fill(value)));
     }
     return over_threads(kElement, rows * vectors, std::move(body));
   }
@@ -250,6 +272,9 @@ class AttentionBlocks {
   std::vector<Statement> do_keys() const {
     std::vector<Statement> body;
     body.emplace_back(Local{scores_.buffer()});
+    for (const Operand* each : {&k_, &v_})
+      if (!each->is_padded())
+        body.emplace_back(Local{each->tile});
     const Dim first = symbol(kKeyTile) * tile_.keys;
     body.push_back(load(k_, first, attention_.keys));
     body.push_back(load(v_, first, attention_.keys));
@@ -314,7 +339,8 @@ class AttentionBlocks {
                 as_list(store(into, at, element(of_threads_, {scores_.row(), symbol(kOther)}), combine)));
   }
 
-  // A row without anything to see yet has no greatest score, and nothing to be scaled.
+  // A row without anything to see yet has no greatest score, and nothing to be scaled. Powers are those of 2:
+  // the base is rounded in bits once, so that all of a row have it in common.
   Statement weigh() const {
     const Buffer next{"next0", DType::F32, {}, Space::Private}, base{"base0", DType::F32, {}, Space::Private},
         scale{"scale0", DType::F32, {}, Space::Private};
@@ -325,13 +351,13 @@ class AttentionBlocks {
       row.emplace_back(Local{local});
     row.push_back(store(next, {}, greatest));
     append(row, combine_threads(next, {}, "max"));
-    row.push_back(store(base, {}, select(is_blind, number(0), coming)));
-    row.push_back(store(scale, {}, exp(apply(Function::Subtract, greatest, element(base, {})))));
+    row.push_back(store(base, {}, select(is_blind, number(0), in_bits(coming))));
+    row.push_back(store(scale, {}, exp2(apply(Function::Subtract, in_bits(greatest), element(base, {})))));
     row.push_back(store(greatest_, scores_.at_row(), coming));
     row.push_back(store(total_, scores_.at_row(), element(scale, {}), "*"));
     std::vector<Statement> column;
     column.push_back(store(scores_.buffer(), scores_.at(),
-                           exp(apply(Function::Subtract, scores_.value(), element(base, {})))));
+                           exp2(apply(Function::Subtract, in_bits(scores_.value()), element(base, {})))));
     column.push_back(store(total_, scores_.at_row(), scores_.value(), "+"));
     column.push_back(
         store(weights_, {scores_.row(), scores_.column()}, Scalar::cast(weights_.dtype, weight())));

@@ -20,7 +20,9 @@ namespace {
 constexpr int64_t kVector = 4;    // f32 that one instruction loads
 constexpr int64_t kUnrolled = 4;  // such vectors along k
 
-const std::string kI = "i0", kJ = "j0", kH = "h0", kL = "l0", kK = "k0", kPart = "part0";
+const std::string kI = "i0", kJ = "j0", kH = "h0", kL = "l0", kK = "k0", kPart = "part0",
+                  kPanelOfColumns = "c0";
+constexpr int64_t kFragmentsOfPanel = fusion::AttentionTile::kPanel / 8;
 
 int64_t largest_divisor(int64_t number, int64_t most) {
   while (number % most != 0)
@@ -40,8 +42,13 @@ AttentionSums::AttentionSums(const fusion::AttentionTile& tile, Of of, int64_t c
     columns_ = {{kJ, columns / 8}};
     row_ = warp * (16 * tile.thread_rows) + symbol(kI) * 16 + symbol(kH) * 8 +
            floor_div(mod(p, kWarpThreads), 4);
-    vector_of_column_ = symbol(kJ) * 4 + mod(p, 4);
-    at_ = {p, symbol(kI), symbol(kJ), symbol(kH), lane()};
+    Dim fragment = symbol(kJ);
+    if (tile.by_warpgroups && of == Of::Results) {
+      columns_ = {{kPanelOfColumns, columns / fusion::AttentionTile::kPanel}, {kJ, kFragmentsOfPanel}};
+      fragment = symbol(kPanelOfColumns) * kFragmentsOfPanel + fragment;
+    }
+    vector_of_column_ = fragment * 4 + mod(p, 4);
+    at_ = {p, symbol(kI), fragment, symbol(kH), lane()};
     buffer_ = {name, DType::F32, {tile.threads(), tile.thread_rows, columns / 8, 2, 2}, Space::Private};
     return;
   }
@@ -90,15 +97,34 @@ std::vector<Dim> AttentionSums::at_b(const Dim& k) const {
 }
 
 std::vector<Statement> AttentionSums::add_products(const Buffer& a, const Buffer& b, int64_t k) const {
-  return tile_.on_tensor_cores ? add_in_tiles(a, b, k) : add_in_vectors(a, b, k);
+  return tile_.by_warpgroups     ? add_by_warpgroups(a, b, k)
+         : tile_.on_tensor_cores ? add_in_tiles(a, b, k)
+                                 : add_in_vectors(a, b, k);
+}
+
+Statement AttentionSums::add_tile(const Scalar& a, const Scalar& b, int64_t k) const {
+  const Scalar product =
+      Scalar::apply(Function::Multiply, {Scalar::cast(DType::F32, a), Scalar::cast(DType::F32, b)});
+  return make_loop(kK, k, Mark::Tile,
+                   for_each_row(for_each_column(as_list(store(buffer_, at_, product, "+")))));
+}
+
+std::vector<Statement> AttentionSums::add_by_warpgroups(const Buffer& a, const Buffer& b, int64_t k) const {
+  const Dim of_k = symbol(kK);
+  if (of_ == Of::Results)
+    return as_list(add_tile(
+        element(a, {row_, of_k}),
+        element(b, {symbol(kPanelOfColumns), of_k, symbol(kJ) * 8 + mod(symbol(kThread), 4) * 2 + lane()}),
+        k));
+  std::vector<Statement> panels;
+  for (int64_t panel = 0; panel < k / fusion::AttentionTile::kPanel; ++panel)
+    panels.push_back(add_tile(element(a, {panel, row_, of_k}), element(b, {panel, column(), of_k}),
+                              fusion::AttentionTile::kPanel));
+  return panels;
 }
 
 std::vector<Statement> AttentionSums::add_in_tiles(const Buffer& a, const Buffer& b, int64_t k) const {
-  const Scalar product =
-      Scalar::apply(Function::Multiply, {Scalar::cast(DType::F32, element(a, {row_, symbol(kK)})),
-                                         Scalar::cast(DType::F32, element(b, at_b(symbol(kK))))});
-  return as_list(make_loop(kK, k, Mark::Tile,
-                           for_each_row(for_each_column(as_list(store(buffer_, at_, product, "+"))))));
+  return as_list(add_tile(element(a, {row_, symbol(kK)}), element(b, at_b(symbol(kK))), k));
 }
 
 // Vectors of both come to registers; scores have them along k.

@@ -37,11 +37,16 @@ class AttentionSums {
   std::vector<loops::Statement> for_each_vector(std::vector<loops::Statement> body) const;
   std::vector<loops::Statement> for_each_column(std::vector<loops::Statement> body) const;
 
-  // sums[row,column] += a[row,k] * b[column,k] of scores, b[k,column] of results, over so many k.
+  // sums[row,column] += a[row,k] * b[column,k] of scores, b[k,column] of results, over so many k. Of
+  // warpgroups, what is along k lies in panels of it, [panel,row,k]; what is along columns in panels of
+  // these.
   std::vector<loops::Statement> add_products(const loops::Buffer& a, const loops::Buffer& b, int64_t k) const;
 
  private:
   std::vector<loops::Statement> add_in_tiles(const loops::Buffer& a, const loops::Buffer& b, int64_t k) const;
+  std::vector<loops::Statement> add_by_warpgroups(const loops::Buffer& a, const loops::Buffer& b,
+                                                  int64_t k) const;
+  loops::Statement add_tile(const loops::Scalar& a, const loops::Scalar& b, int64_t k) const;
   std::vector<loops::Statement> add_in_vectors(const loops::Buffer& a, const loops::Buffer& b,
                                                int64_t k) const;
   std::vector<Dim> at_b(const Dim& k) const;

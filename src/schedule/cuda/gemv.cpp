@@ -30,7 +30,7 @@ namespace {
 
 constexpr int64_t kMostRows = 16;
 constexpr int64_t kRowsOfTiles = 8;   // from which on tiles are an alternative,
-constexpr int64_t kLeastVector = 4;   // unless weights come in vectors
+constexpr int64_t kLeastVector = 4;   // unless weights come in vectors, and not of halves
 constexpr int64_t kLeastColumns = 8;  // in all batches,
 constexpr int64_t kManyColumns = 64;  // or where sums are not short
 constexpr int64_t kShortSum = 4096;
@@ -113,6 +113,14 @@ bool has_enough_columns(const FewRows& product) {
   return columns >= (count(product.k) <= kShortSum ? kLeastColumns : kManyColumns);
 }
 
+// Halves that tiles copy to shared memory in vectors of 16 bytes.
+bool can_use_tensor_cores(const std::vector<Scalar>& weights, const std::vector<Scalar>& inputs,
+                          int64_t vector) {
+  const DType dtype = weights.front().dtype();
+  return (dtype == DType::F16 || dtype == DType::BF16) && inputs.front().dtype() == dtype &&
+         vector * info(dtype).bytes >= kVectorBytes;
+}
+
 std::optional<FewRows> match_few_rows(const Definition& sum, const std::vector<Buffer>& buffers) {
   const std::optional<loops::Contraction> contraction = loops::match_contraction(sum);
   if (!contraction || contraction->products.size() != 1 || !contraction->product().multiplies() ||
@@ -152,7 +160,8 @@ std::optional<FewRows> match_few_rows(const Definition& sum, const std::vector<B
   }
   product.vector =
       vector_of(weights, product.is_along_k ? product.k.back() : product.columns.back(), buffers);
-  if (count(product.rows) >= kRowsOfTiles && product.vector < kLeastVector)
+  if (count(product.rows) >= kRowsOfTiles &&
+      (product.vector < kLeastVector || can_use_tensor_cores(weights, inputs, product.vector)))
     return std::nullopt;
   product.rows_vector = std::max<int64_t>(vector_of(inputs, product.k.back(), buffers), 1);
   return product;

@@ -160,6 +160,8 @@ Kernel schedule_kernel(const std::vector<Stage>& stages, const Group& group,
     case Pattern::Contract:
       if (!gemv(kernel, stages, outputs, *context.target.gpu) &&
           !tile_contraction(kernel, stages, outputs, *context.target.gpu) &&
+          !(has_overlapping_windows(stages.front().definition) &&
+            slide_windows(kernel, stages, outputs, *context.target.gpu)) &&
           !reduce_columns(kernel, stages, outputs) &&
           !slide_windows(kernel, stages, outputs, *context.target.gpu))
         rows_by_thread(kernel, stages, stages.front().definition.axes.size(), outputs);

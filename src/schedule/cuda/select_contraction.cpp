@@ -6,6 +6,7 @@
 
 #include "schedule/cuda/copied_factor.h"
 #include "schedule/cuda/gemv.h"
+#include "schedule/cuda/staged_factor.h"
 #include "schedule/cuda/tensor_contraction.h"
 #include "schedule/cuda/tensor_tiles.h"
 #include "target/warpgroups.h"
@@ -26,20 +27,21 @@ namespace {
 
 using Arithmetic = BlockTile::Arithmetic;
 
-constexpr double kSizeOfUnknown = 512;  // that tiles are chosen for
-constexpr double kShareOfFma = 0.7;     // of the peak, that the largest tiles reach
+constexpr double kSizeOfUnknown = 512;    // that tiles are chosen for
+constexpr int64_t kReservedBytes = 1024;  // of the shared memory of each thread block
+constexpr int64_t kPadding = 8;           // elements behind each row there
+constexpr double kShareOfFma = 0.7;       // of the peak, that the largest tiles reach
 constexpr double kShareOfTensor = 0.7, kShareOfTensorFrom90 = 0.4;  // with mma.sync, which Hopper starves
 constexpr double kShareOfWarpgroups = 0.85, kShareOfWarpgroupsInParts = 0.5;
 // Bytes that come from the second-level cache in a cycle: to one multiprocessor, and to each if all of them
 // load.
 constexpr double kBytesPerCycle = 64, kBytesPerCycleOfAll = 34;
-constexpr double kLatency = 600;        // cycles of a step that waits for memory
-constexpr double kCopiedLatency = 300;  // that copies of earlier steps have been under way for
+constexpr double kLatency = 600;  // cycles until what is asked of memory comes
 constexpr double kProductsOfParts = 6;
-// Instructions of a multiprocessor in a cycle, for each thread one; those to load a vector of a factor that
-// is staged, and to store an element, or its parts.
+// Instructions of a multiprocessor in a cycle, for each thread one; those to load or copy a vector of a
+// factor that is no box, and to store an element, or its parts.
 constexpr double kInstructionsPerCycle = 128, kToLoad = 10, kToStore = 1, kToStoreInParts = 14;
-constexpr int64_t kShortStep = 32, kLongStep = 64, kStages = 3;
+constexpr int64_t kShortStep = 32, kLongStep = 64, kLeastStages = 3, kMostStages = 8;
 
 struct RatedTile {
   int64_t m, n, warp_m, warp_n;
@@ -63,7 +65,6 @@ constexpr std::array<RatedTile, 6> kWarpgroupTiles = {{
     {64, 128, 16, 128, 0.95},
     {64, 64, 16, 64, 0.8},
 }};
-constexpr int64_t kMostStages = 4;
 // Twice as many sums, three parts of each factor, and what is split on its way: of more, threads have too few
 // registers.
 constexpr int64_t kMostOfTileInParts = 128 * 64, kMostOfWarpInParts = 32;
@@ -173,18 +174,20 @@ class Selector {
                    .part_m = rated.warp_m,
                    .part_n = rated.warp_n,
                    .by_warpgroups = true};
-    const int64_t bytes = 2 * (rated.m + rated.n) * kLongStep, threads = rated.m * 2;
-    if (arithmetic == Arithmetic::Bf16x6 || factors_copied(rated, kLongStep) < 2)
+    const int64_t threads = rated.m * 2;
+    if (arithmetic == Arithmetic::Bf16x6 || factors_copied(tile) < 2)
       return rated.m * rated.n <= kMostSumsStaged * threads &&
                      (rated.m + rated.n) * kLongStep <= kMostStaged * threads
                  ? std::optional(tile)
                  : std::nullopt;
-    // So many that two blocks run at once, if they are enough to hide latency.
-    const int64_t of_two = gpu_.shared_bytes_per_multiprocessor / 2 - 1024;
-    tile.stages = std::min(kMostStages, std::max(of_two / bytes, int64_t{0}));
-    if (tile.stages < kStages)
-      tile.stages = std::min(kMostStages, gpu_.shared_bytes_per_block / bytes);
+    tile.stages = stages_of(2 * (rated.m + rated.n) * kLongStep);
     return tile;
+  }
+
+  // So many that two blocks run at once, if they are enough to hide latency; of so many bytes.
+  int64_t stages_of(int64_t bytes) const {
+    const int64_t of_two = gpu_.shared_bytes_per_multiprocessor / 2 - kReservedBytes, most = of_two / bytes;
+    return std::min(kMostStages, most < kLeastStages ? gpu_.shared_bytes_per_block / bytes : most);
   }
 
   BlockTile tensor_tile(const RatedTile& rated, Arithmetic arithmetic) const {
@@ -199,19 +202,34 @@ class Selector {
       tile.part_n = std::min(tile.part_n, kMostOfWarpInParts);
       return tile;
     }
-    const int copied = factors_copied(rated, kShortStep);
+    const int copied = factors_copied(tile);
     if (copied == 0)
       return tile;
-    tile.stages = kStages;
-    const int64_t bytes = 2 * kStages * (rated.m + rated.n) * kLongStep * 5 / 4;
-    if (copied == 2 && factors_copied(rated, kLongStep) == 2 && bytes <= gpu_.shared_bytes_per_block)
-      tile.k = kLongStep;
+    tile.stages = kLeastStages;
+    if (copied < 2)
+      return tile;
+    BlockTile of_long_steps = tile;
+    of_long_steps.k = kLongStep;
+    const auto bytes_of = [](const BlockTile& each) { return 2 * (each.m + each.n) * (each.k + kPadding); };
+    if (factors_copied(of_long_steps) == 2 &&
+        kLeastStages * bytes_of(of_long_steps) <= gpu_.shared_bytes_per_block)
+      tile = of_long_steps;
+    tile.stages = std::max(stages_of(bytes_of(tile)), kLeastStages);
     return tile;
   }
 
-  int factors_copied(const RatedTile& tile, int64_t products) const {
-    return (can_copy(without_cast(product_.first), product_.k, tile.m, products) ? 1 : 0) +
-           (can_copy(without_cast(product_.second), product_.k, tile.n, products) ? 1 : 0);
+  int factors_copied(const BlockTile& tile) const {
+    return (is_copied(product_.first, tile.m, tile) ? 1 : 0) +
+           (is_copied(product_.second, tile.n, tile) ? 1 : 0);
+  }
+
+  bool is_box(const TiledFactor& factor, int64_t rows, const BlockTile& tile) const {
+    return can_copy(without_cast(factor), product_.k, rows, tile.k);
+  }
+  bool is_copied(const TiledFactor& factor, int64_t rows, const BlockTile& tile) const {
+    return is_box(factor, rows, tile) ||
+           can_gather(without_cast(factor), rows, tile.k,
+                      tile.m / tile.part_m * (tile.n / tile.part_n) * kWarpThreads);
   }
 
   // Where blocks run one after the other on each multiprocessor.
@@ -227,25 +245,26 @@ class Selector {
         std::min(kBytesPerCycle, kBytesPerCycleOfAll * gpu_.multiprocessors / std::max(at_once, 1.0));
     const double multiplying = static_cast<double>(tile.m * tile.n * tile.k) / rate_of(tile),
                  staging = staging_of_step(tile);
-    const double step =
-        std::max({tile.by_warpgroups ? std::max(multiplying, staging) : multiplying + staging,
-                  bytes_of_step(tile) / bytes_per_cycle, tile.stages > 1 ? kCopiedLatency : kLatency});
+    const double step = std::max({tile.by_warpgroups ? std::max(multiplying, staging) : multiplying + staging,
+                                  bytes_of_step(tile) / bytes_per_cycle,
+                                  kLatency / static_cast<double>(std::max<int64_t>(tile.stages - 1, 1))});
     return std::ceil(blocks / gpu_.multiprocessors) * in_tiles(size_of(product_.k), tile.k) * step /
            gpu_.cycles_per_nanosecond;
   }
 
-  // Cycles in which threads bring the factors to shared memory that are not copied.
+  // Cycles in which threads bring the factors to shared memory that are no boxes.
   double staging_of_step(const BlockTile& tile) const {
     if (tile.arithmetic == Arithmetic::Fma)
       return 0;  // in the rates that were measured
     const bool is_in_parts = tile.arithmetic == Arithmetic::Bf16x6;
     double instructions = 0;
     for (const auto& [factor, rows] : {std::pair{&product_.first, tile.m}, {&product_.second, tile.n}}) {
-      if (tile.stages > 1 && can_copy(without_cast(*factor), product_.k, rows, tile.k))
+      if (tile.stages > 1 && is_box(*factor, rows, tile))
         continue;
       const auto elements = static_cast<double>(rows * tile.k);
-      instructions += elements / static_cast<double>(factor->vector) * kToLoad +
-                      elements * (is_in_parts ? kToStoreInParts : kToStore);
+      instructions += elements / static_cast<double>(factor->vector) * kToLoad;
+      if (tile.stages == 1 || !is_copied(*factor, rows, tile))
+        instructions += elements * (is_in_parts ? kToStoreInParts : kToStore);
     }
     return instructions / kInstructionsPerCycle;
   }

@@ -207,6 +207,10 @@ bool reduces_small_window(const Definition& definition) {
 
 }  // namespace
 
+bool has_overlapping_windows(const Definition& definition) {
+  return reduces_small_window(definition) && find_window(definition).overlap.has_value();
+}
+
 bool slide_windows(Kernel& kernel, const std::vector<Stage>& stages, const std::set<std::string>& outputs,
                    const Gpu& gpu) {
   if (!reduces_small_window(stages.front().definition))

@@ -9,6 +9,9 @@
 
 namespace tenon::schedule::cuda {
 
+// Whether it reduces small windows that share elements with those of other results.
+bool has_overlapping_windows(const loops::Definition& definition);
+
 // False where the first stage reduces more than a small window: nothing has changed then.
 bool slide_windows(loops::Kernel& kernel, const std::vector<lowering::Stage>& stages,
                    const std::set<std::string>& outputs, const Gpu& gpu);

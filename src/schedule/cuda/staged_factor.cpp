@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "loops/arithmetic.h"
 #include "schedule/assign.h"
 #include "schedule/cuda/tile_statements.h"
 
@@ -17,6 +18,16 @@ using loops::Statement;
 namespace {
 
 const std::string kAcross = "across0", kAlong = "along0";
+
+// Whether none of them is negative.
+Scalar all_hold(const std::vector<Dim>& conditions) {
+  std::optional<Scalar> all;
+  for (const Dim& condition : conditions) {
+    const Scalar holds = loops::less_equal(index(0), index(condition));
+    all = all ? *all && holds : holds;
+  }
+  return *all;
+}
 
 }  // namespace
 
@@ -40,7 +51,7 @@ std::vector<Dim> StagedFactor::place_of_next() const {
   return {symbol(kThread), symbol(kPart), symbol(kLane)};
 }
 
-std::vector<Statement> StagedFactor::load(const Dim& step) const {
+std::vector<Statement> StagedFactor::for_each_vector(const Dim& step, const Body& body) const {
   const bool along_k = from_.is_along_k;
   const int64_t vector = from_.vector;
   const VectorAxes rows = in_vectors(from_.rows, along_k ? 1 : vector, along_k ? kAcross : kAlong),
@@ -57,15 +68,39 @@ std::vector<Statement> StagedFactor::load(const Dim& step) const {
   variables.insert(k.variables.begin(), k.variables.end());
   for (const Dim& condition : from_.conditions)
     conditions.push_back(condition.substitute(variables));
-  std::vector<Statement> loads;
-  if (!conditions.empty())
-    append(loads, in_lanes(vector, as_list(store(next_, place_of_next(), Scalar::zero(next_.dtype)))));
-  append(loads, guarded(conditions, in_lanes(vector, as_list(store(next_, place_of_next(),
-                                                                   from_.value.substitute(variables))))));
   const Vector at = vector_of_thread();
   return loop(kPart, parts_, Mark::Unrolled,
               where(kAcross, (along_k ? first_row : first_k) + at.across,
-                    where(kAlong, (along_k ? first_k : first_row) + at.along, loads)));
+                    where(kAlong, (along_k ? first_k : first_row) + at.along, body(variables, conditions))));
+}
+
+std::vector<Statement> StagedFactor::load(const Dim& step) const {
+  return for_each_vector(
+      step, [&](const std::map<std::string, Dim>& variables, const std::vector<Dim>& conditions) {
+        const auto store_next = [&](const Scalar& value) {
+          return in_lanes(from_.vector, as_list(store(next_, place_of_next(), value)));
+        };
+        std::vector<Statement> loads;
+        if (!conditions.empty())
+          append(loads, store_next(Scalar::zero(next_.dtype)));
+        append(loads, guarded(conditions, store_next(from_.value.substitute(variables))));
+        return loads;
+      });
+}
+
+std::vector<Statement> StagedFactor::copy(const Dim& step, const Buffer& to, const PlaceOf& place_of) const {
+  return for_each_vector(
+      step, [&](const std::map<std::string, Dim>& variables, const std::vector<Dim>& conditions) {
+        const Vector at = vector_of_thread();
+        const Dim along = at.along * from_.vector + symbol(kLane);
+        Scalar value = from_.value.substitute(variables);
+        if (!conditions.empty())
+          value = loops::select(all_hold(conditions), value, Scalar::zero(value.dtype()));
+        return in_lanes(
+            from_.vector,
+            as_list(store(to, from_.is_along_k ? place_of(at.across, along) : place_of(along, at.across),
+                          value)));
+      });
 }
 
 std::vector<Statement> StagedFactor::for_each(const Store& store) const {
@@ -78,6 +113,14 @@ std::vector<Statement> StagedFactor::for_each(const Store& store) const {
   for (Statement& each : stores)
     append(body, in_lanes(from_.vector, as_list(std::move(each))));
   return loop(kPart, parts_, Mark::Unrolled, std::move(body));
+}
+
+bool can_gather(const TiledFactor& from, int64_t rows, int64_t products, int64_t threads) {
+  const Scalar& load = from.value;
+  return load.kind() == Scalar::Kind::Load && from.vector * info(load.dtype()).bytes >= kBytesOfVector &&
+         rows * products % (from.vector * threads) == 0 &&
+         std::ranges::all_of(load.operands(),
+                             [](const Scalar& each) { return each.kind() == Scalar::Kind::Index; });
 }
 
 }  // namespace tenon::schedule::cuda

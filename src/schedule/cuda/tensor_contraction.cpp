@@ -73,15 +73,15 @@ class TensorContraction {
         step_sums_(tile_, loops::fresh_among(names_, "step_sums")) {
     a_ = factor(product.first, tile.m, kTileM, "a");
     b_ = factor(product.second, tile.n, kTileN, "b");
-    results_.overlap(!a_->staged, !b_->staged);
+    results_.overlap(a_->way == Way::Box, b_->way == Way::Box);
   }
 
   Statement run() {
     std::vector<Statement> block;
     for (const Factor* factor : {&*a_, &*b_})
-      if (factor->staged) {
+      if (factor->way == Way::Registers) {
         declare(block, *factor);
-        block.emplace_back(Local{factor->staged->next()});
+        block.emplace_back(Local{factor->by_vectors.next()});
       }
     block.emplace_back(Local{sums_.buffer()});
     if (in_parts_)
@@ -101,29 +101,36 @@ class TensorContraction {
   }
 
  private:
-  // In shared memory, in so many parts, as one of these brings it there.
+  // How a factor comes to shared memory: copied as a box, or by vectors; or through registers.
+  enum class Way : uint8_t { Box, Vectors, Registers };
+
+  // In shared memory, in so many parts.
   struct Factor {
     std::vector<std::vector<SharedTile>> shared;  // tiles, of parts
     TiledFactor from;
     std::string tile;
     int64_t rows;
-    std::optional<StagedFactor> staged;  // else it is copied
+    Way way;
+    StagedFactor by_vectors;  // but for a box
   };
 
   Factor factor(const TiledFactor& from, int64_t rows, const std::string& tile, const std::string& name) {
+    TiledFactor own = in_parts_ ? from : without_cast(from);
+    const DType stored = own.value.dtype(), dtype = in_parts_ ? DType::BF16 : stored;
+    const Way way = stages_ > 1 && can_copy(own, product_.k, rows, tile_.k)          ? Way::Box
+                    : stages_ > 1 && can_gather(own, rows, tile_.k, tile_.threads()) ? Way::Vectors
+                                                                                     : Way::Registers;
     Factor factor{.shared = {},
-                  .from = in_parts_ ? from : without_cast(from),
+                  .from = own,
                   .tile = tile,
                   .rows = rows,
-                  .staged = {}};
-    const DType stored = factor.from.value.dtype(), dtype = in_parts_ ? DType::BF16 : stored;
+                  .way = way,
+                  .by_vectors = StagedFactor(own, product_.k, rows, tile_.k, tile_.threads(), tile,
+                                             loops::fresh_among(names_, "next_" + name), stored)};
     factor.shared.resize(tiles_);
     for (std::vector<SharedTile>& parts : factor.shared)
       for (size_t i = 0; i < (in_parts_ ? kParts : 1); ++i)
         parts.push_back(shared_tile(loops::fresh_among(names_, name), dtype, tile_, rows, !from.is_along_k));
-    if (stages_ == 1 || !can_copy(factor.from, product_.k, rows, tile_.k))
-      factor.staged.emplace(factor.from, product_.k, rows, tile_.k, tile_.threads(), tile,
-                            loops::fresh_among(names_, "next_" + name), stored);
     return factor;
   }
 
@@ -147,20 +154,25 @@ class TensorContraction {
              const std::function<std::vector<Statement>(const StagedFactor&)>& what) const {
     std::vector<Statement> all;
     for (const Factor* factor : {&*a_, &*b_})
-      if (factor->staged)
-        append(all, what(*factor->staged));
+      if (factor->way == Way::Registers)
+        append(all, what(factor->by_vectors));
     if (!all.empty())
       body.push_back(by_threads(std::move(all)));
   }
 
   void add_step(std::vector<Statement>& body, const Dim& steps) const {
     for (const Factor* factor : {&*a_, &*b_})
-      if (!factor->staged)
+      if (factor->way != Way::Registers)
         declare(body, *factor);
-    for (const Factor* factor : {&*a_, &*b_})
-      if (!factor->staged)
+    for (const Factor* factor : {&*a_, &*b_}) {
+      const SharedTile& to = factor->shared.front().front();
+      if (factor->way == Way::Box)
         append(body, copy_tile(factor->from, product_.k.front(), factor->rows, tile_.k, factor->tile,
-                               factor->shared.front().front().buffer, symbol(kStep)));
+                               to.buffer, symbol(kStep)));
+      else if (factor->way == Way::Vectors)
+        body.push_back(by_threads(factor->by_vectors.copy(
+            symbol(kStep), to.buffer, [&](const Dim& row, const Dim& k) { return to.place(row, k); })));
+    }
     if (std::vector<Statement> fill = fill_shared(0); !fill.empty())
       body.push_back(by_threads(std::move(fill)));
     if (steps != Dim(1))
@@ -180,7 +192,7 @@ class TensorContraction {
     const auto load = [&](const Dim& step) {
       std::vector<Statement> loads;
       for (const Factor* factor : {&*a_, &*b_})
-        append(loads, factor->staged->load(step));
+        append(loads, factor->by_vectors.load(step));
       return guarded({steps - 1 - step}, std::move(loads));
     };
     block.push_back(by_threads(fill_shared(0)));
@@ -226,8 +238,8 @@ class TensorContraction {
   std::vector<Statement> fill_shared(size_t tile) const {
     std::vector<Statement> fill;
     for (const Factor* factor : {&*a_, &*b_})
-      if (factor->staged)
-        append(fill, factor->staged->for_each([&](const Dim& row, const Dim& k, const Scalar& value) {
+      if (factor->way == Way::Registers)
+        append(fill, factor->by_vectors.for_each([&](const Dim& row, const Dim& k, const Scalar& value) {
           const std::vector<Scalar> parts = in_parts_ ? parts_of(value) : std::vector{value};
           std::vector<Statement> stores;
           for (size_t i = 0; i < parts.size(); ++i) {

@@ -31,15 +31,16 @@ void replace_assembly(std::string& text, std::string_view begin, std::string_vie
 }
 
 // wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {…}, %64, %65, 1, 1, 1, 0, 1; with which factors have
-// k first at its end.
+// k first at its end; or …}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1; where the first is in registers.
 void replace_warpgroup_products(std::string& text) {
   const std::string begin = "asm volatile(\"wgmma.mma_async.", has_k_first = ", 1, 1, 1, ";
   for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
     const size_t end = text.find(");\n", at), flags = text.find(has_k_first, at) + has_k_first.size();
-    const bool is_bf16 = text.find(".bf16.", at) < end;
+    const std::string_view widened = text.find(".bf16.", at) < end ? "f32_of_bf16_bits" : "f32_of_f16_bits";
     text.replace(at, end + 2 - at,
-                 fmt::format("wgmma(s, a, b, {}, {}, {});", text[flags], text[flags + 3],
-                             is_bf16 ? "f32_of_bf16_bits" : "f32_of_f16_bits"));
+                 text.find("\"r\"(a0)", at) < end
+                     ? fmt::format("wgmma(s, std::array{{a0, a1, a2, a3}}, b, {}, {});", text[flags], widened)
+                     : fmt::format("wgmma(s, a, b, {}, {}, {});", text[flags], text[flags + 3], widened));
   }
 }
 
@@ -50,8 +51,10 @@ std::string for_host(std::string text) {
                             std::regex("extern __shared__ __align__\\([0-9]+\\) unsigned char shared\\[\\];"),
                             "unsigned char* const shared = shared_of_block();");
   for (const auto& [begin, with] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
-           {"cp.async.cg", "cp_async(place, from, bytes);"},
-           {"cp.async.ca", "cp_async(place, from, bytes);"},
+           {"cp.async.cg.shared.global [%0], [%1], 16, %2", "cp_async(place, from, bytes, count);"},
+           {"cp.async.ca.shared.global [%0], [%1], %2, %3", "cp_async(place, from, bytes, count);"},
+           {"cp.async.cg", "cp_async(place, from, bytes, bytes);"},
+           {"cp.async.ca", "cp_async(place, from, bytes, bytes);"},
            {"cp.async.commit_group", "cp_async_commit_group();"},
            {"cp.async.wait_group", "cp_async_wait_group(later);"},
            {"cp.async.wait_all", "cp_async_wait_all();"},
@@ -77,7 +80,7 @@ std::string for_host(std::string text) {
   replace_warpgroup_products(text);
   // asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits)); becomes cvt_f32_f16(value, bits);
   const std::regex instruction(
-      R"re(asm\("([a-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)(, "\w"\((\w+)\))?\);)re");
+      R"re(asm\("([A-Za-z0-9.]+) [^"]*" : "=\w"\((\w+)\) : "\w"\((\w+)\)(, "\w"\((\w+)\))?\);)re");
   text = std::regex_replace(
       text, std::regex(R"re(asm volatile\("barrier.cluster.(\w+).aligned;" ::: "memory"\);)re"),
       "barrier_cluster_$1_aligned();");

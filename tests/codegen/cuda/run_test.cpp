@@ -412,6 +412,24 @@ const std::vector<Case>& all_cases() {
            for t in 0..256 thread { y[16*i+floor(t/16),16*j+mod(t,16)] = s[t] } } } })",
        {},
        1e-4},
+      // Copies by vectors, with zeros around, and by elements: these are loaded and stored.
+      {"PipelinedVectorsWithPadding",
+       R"(kernel k(x: f16[20,64], z: f16[64,32]) -> (y: f32[32,32]) {
+         for b in 0..1 block(128) {
+           local s: f32[1024] in private
+           for t in 0..1024 thread { s[t] = 0 }
+           for k in 0..8 pipelined 3 {
+             local p: f16[32,8] in shared
+             local q: f16[8,32] in shared
+             for t in 0..32 thread { for l in 0..8 vector {
+               p[t,l] = select(and(6 <= t, t < 26), x[t-6,8*k+l], 0) } }
+             for t in 0..128 thread { for u in 0..2 unrolled {
+               q[floor(t/16),2*mod(t,16)+u] = z[8*k+floor(t/16),2*mod(t,16)+u] } }
+             for t in 0..1024 thread { for c in 0..8 {
+               s[t] += f32(p[floor(t/32),c]) * f32(q[c,mod(t,32)]) } } }
+           for t in 0..1024 thread { y[floor(t/32),mod(t,32)] = s[t] } } })",
+       {},
+       1e-4},
       {"PipelinedTwice",
        R"(kernel k(x: i32[3,n,64]) -> (y: i32[3,n,64]) {
          for b in 0..1 block(64) {

@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/run_on_host.h"
 #include "sanitized.h"
+#include "schedule/cuda/attention_kernel.h"
 #include "schedule/cuda/one_kernel.h"
 
 namespace tenon::codegen::cuda {
@@ -62,6 +63,36 @@ const std::vector<Case>& all_cases() {
        {},
        0,
        1},
+  };
+  return cases;
+}
+
+// Factors that are no boxes of a buffer: rows of several axes, and a last step that is not whole.
+const std::vector<Case>& gather_cases() {
+  const auto in_stages = [](std::string text, int64_t n, int64_t k, bool by_warpgroups) {
+    return Case{.text = std::move(text),
+                .tolerance = 0.1,
+                .tile = BlockTile{.arithmetic = BlockTile::Arithmetic::TensorCores,
+                                  .m = 64,
+                                  .n = n,
+                                  .k = k,
+                                  .part_m = by_warpgroups ? 16 : 32,
+                                  .part_n = by_warpgroups ? n : 32,
+                                  .stages = 3,
+                                  .by_warpgroups = by_warpgroups}};
+  };
+  static const std::vector<Case>& cases = *new std::vector<Case>{
+      in_stages("graph g(%x: f16[3,20,40], %w: f16[40,64]) { %0 = matmul(%x, %w) return %0 }", 64, 32, false),
+      in_stages("graph g(%x: bf16[5,7,72], %w: bf16[72,24]) { %0 = matmul(%x, %w) return %0 }", 64, 64,
+                false),
+      in_stages("graph g(%x: f16[3,20,72], %w: f16[72,64]) { %0 = matmul(%x, %w) return %0 }", 64, 64, true),
+      in_stages(R"(graph g(%x: f16[2,20,72], %w: f16[72,72], %b: f16[72]) {
+         %0 = transpose(%w, permutation=[1,0])
+         %1 = matmul(%x, %0)
+         %2 = add(%1, %b)
+         return %2
+       })",
+                128, 64, true),
   };
   return cases;
 }
@@ -133,30 +164,42 @@ const std::vector<Case>& warpgroup_cases() {
   return cases;
 }
 
-void expect_as_interpreted(const std::vector<Case>& cases) {
+struct KernelCase {
+  loops::Kernel kernel;
+  Sizes sizes;
+  double tolerance;
+};
+
+void expect_as_interpreted(const std::vector<KernelCase>& cases) {
   HostKernels kernels;
   std::vector<size_t> numbers;
-  for (const Case& each : cases)
-    numbers.push_back(kernels.add(each.scheduled()));
+  for (const KernelCase& each : cases)
+    numbers.push_back(kernels.add(each.kernel));
   kernels.compile();
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const Case& each = cases[i];
-    SCOPED_TRACE(each.text);
-    const loops::Kernel kernel = each.scheduled();
-    const std::vector<Tensor> inputs = random_inputs(kernel, each.sizes),
-                              expected = loops::interpret(kernel, inputs, each.sizes);
+    const auto& [kernel, sizes, tolerance] = cases[i];
+    SCOPED_TRACE(print(kernel));
+    const std::vector<Tensor> inputs = random_inputs(kernel, sizes),
+                              expected = loops::interpret(kernel, inputs, sizes);
     for (const HostKernels::Order order : {HostKernels::Order::Ascending, HostKernels::Order::Descending}) {
-      const HostKernels::Result result = kernels.run(numbers[i], inputs, each.sizes, order);
+      const HostKernels::Result result = kernels.run(numbers[i], inputs, sizes, order);
       ASSERT_FALSE(result.failed || result.is_deadlock) << emit_cuda(kernel).text;
       for (size_t output = 0; output < expected.size(); ++output) {
         const std::vector<double> ours = widen<double>(result.outputs[output]),
                                   theirs = widen<double>(expected[output]);
         ASSERT_EQ(ours.size(), theirs.size());
         for (size_t j = 0; j < ours.size(); ++j)
-          ASSERT_NEAR(ours[j], theirs[j], each.tolerance) << emit_cuda(kernel).text;
+          ASSERT_NEAR(ours[j], theirs[j], tolerance) << emit_cuda(kernel).text;
       }
     }
   }
+}
+
+void expect_as_interpreted(const std::vector<Case>& cases) {
+  std::vector<KernelCase> kernels;
+  for (const Case& each : cases)
+    kernels.push_back({each.scheduled(), each.sizes, each.tolerance});
+  expect_as_interpreted(kernels);
 }
 
 TEST(ScheduledOnHost, DoesWhatTheInterpreterDoes) {
@@ -165,12 +208,43 @@ TEST(ScheduledOnHost, DoesWhatTheInterpreterDoes) {
   expect_as_interpreted(all_cases());
 }
 
+TEST(ScheduledOnHost, CopiesByVectorsDoWhatTheInterpreterDoes) {
+  if (kIsSanitized)
+    GTEST_SKIP() << "fibres and sanitizers do not go together";
+  for (const Case& each : gather_cases())
+    EXPECT_NE(emit_cuda(each.scheduled()).text.find("copy_async_where<16>"), std::string::npos) << each.text;
+  expect_as_interpreted(gather_cases());
+}
+
 TEST(ScheduledOnHost, WarpgroupsDoWhatTheInterpreterDoes) {
   if (kIsSanitized)
     GTEST_SKIP() << "fibres and sanitizers do not go together";
   for (const Case& each : warpgroup_cases())
     EXPECT_NE(emit_cuda(each.scheduled()).text.find("wgmma.mma_async"), std::string::npos) << each.text;
   expect_as_interpreted(warpgroup_cases());
+}
+
+// Weights go from one product to the next in registers, and what threads of a row tell each other by
+// shuffles.
+TEST(ScheduledOnHost, AttentionDoesWhatTheInterpreterDoes) {
+  if (kIsSanitized)
+    GTEST_SKIP() << "fibres and sanitizers do not go together";
+  using fusion::AttentionTile;
+  const AttentionTile by_warps{
+      .on_tensor_cores = true, .warps = 2, .thread_rows = 2, .keys = 32, .stages = 2},
+      by_warpgroups{.on_tensor_cores = true, .warps = 4, .keys = 64, .stages = 2, .by_warpgroups = true};
+  std::vector<KernelCase> kernels;
+  for (const auto& [text, tile] : {std::pair{attention_of("f16", 1, 40, 70, 32), by_warps},
+                                   {attention_of("f16", 1, 70, 70, 64), by_warpgroups},
+                                   {attention_of("bf16", 1, 64, 40, 128), by_warpgroups}}) {
+    kernels.push_back({Attention(text).in_tiles(tile), {}, 2e-2});
+    const std::string emitted = emit_cuda(kernels.back().kernel).text;
+    EXPECT_NE(emitted.find("set_half"), std::string::npos) << emitted;
+    EXPECT_NE(emitted.find("__shfl_sync(0xffffffff, "), std::string::npos) << emitted;
+    EXPECT_NE(emitted.find("copy_async"), std::string::npos) << emitted;
+    EXPECT_EQ(emitted.find("wgmma.mma_async") != std::string::npos, tile.by_warpgroups) << emitted;
+  }
+  expect_as_interpreted(kernels);
 }
 
 }  // namespace

@@ -42,7 +42,13 @@ constexpr size_t kStackBytes = 64 << 10;
 struct AsyncCopy {
   void* to;
   const void* from;
-  int bytes;
+  int bytes, count;  // that are written, and of these read; the others are 0
+
+  void run() const {
+    memset(to, 0, bytes);
+    if (count > 0)  // else it may be anywhere
+      memcpy(to, from, count);
+  }
 };
 
 struct Fibre {
@@ -186,21 +192,21 @@ static inline size_t __cvta_generic_to_shared(const void* place) {
   high_bits = (uintptr_t)place >> 32 << 32;
   return (size_t)place;
 }
-static inline void cp_async(unsigned place, const void* from, int bytes) {
-  void* const to = (void*)(high_bits | place);
-  if ((uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0)
+static inline void cp_async(unsigned place, const void* from, int bytes, int count) {
+  const shim::AsyncCopy copy = {(void*)(high_bits | place), from, bytes, count};
+  if ((uintptr_t)copy.to % bytes != 0 || (uintptr_t)from % bytes != 0)
     abort();
   if (shim::block.copies_late)
-    shim::block.here().groups.back().push_back({to, from, bytes});
+    shim::block.here().groups.back().push_back(copy);
   else
-    memcpy(to, from, bytes);
+    copy.run();
 }
 static inline void cp_async_commit_group() { shim::block.here().groups.emplace_back(); }
 static inline void cp_async_wait_group(unsigned later) {
   auto& groups = shim::block.here().groups;
   while (groups.size() > later + 1) {
     for (const shim::AsyncCopy& copy : groups.front())
-      memcpy(copy.to, copy.from, copy.bytes);
+      copy.run();
     groups.erase(groups.begin());
   }
 }
@@ -293,6 +299,8 @@ static inline bool mbarrier_wait(unsigned own, unsigned parity) {
   return true;
 }
 
+static inline void min_NaN_f32(float& value, float a, float b) { value = a != a || a < b ? a : b; }
+static inline void max_NaN_f32(float& value, float a, float b) { value = a != a || a > b ? a : b; }
 static inline void cvt_f32_f16(float& value, unsigned short bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const float magnitude = exponent == 31  ? fraction != 0 ? NAN : INFINITY
@@ -389,11 +397,11 @@ static unsigned short element_of(unsigned long long matrix, bool has_k_first, in
                     : row / 8 * field(32) + row % 8 * 128 + k * 2;
   return *(const unsigned short*)(at ^ (at >> 7 & 7) << 4);
 }
-// The products come when they are waited for.
-template <int count>
-static void wgmma(float (&s)[count], unsigned long long a, unsigned long long b, bool a_has_k_first,
-                  bool b_has_k_first, float (*widened)(unsigned)) {
-  const int thread = threadIdx.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
+// The products come when they are waited for: of rows, for each half and k.
+template <int count, class F>
+static void wgmma_later(float (&s)[count], unsigned long long b, bool b_has_k_first,
+                        float (*widened)(unsigned), F&& element_of_row) {
+  const int thread = threadIdx.x % 128;
   float* const sums = s;
   auto& products = shim::block.here().products;
   if (products.empty())
@@ -402,7 +410,7 @@ static void wgmma(float (&s)[count], unsigned long long a, unsigned long long b,
     float rows[2][16], column[16];
     for (int k = 0; k < 16; ++k)
       for (int half = 0; half < 2; ++half)
-        rows[half][k] = widened(element_of(a, a_has_k_first, row + half * 8, k));
+        rows[half][k] = widened(element_of_row(half, k));
     for (int i = 0; i < count; i += i % 2 == 0 ? 1 : 3) {
       for (int k = 0; k < 16; ++k)
         column[k] = widened(element_of(b, b_has_k_first, i / 4 * 8 + thread % 4 * 2 + i % 2, k));
@@ -410,6 +418,23 @@ static void wgmma(float (&s)[count], unsigned long long a, unsigned long long b,
         for (int k = 0; k < 16; ++k)
           sums[i + half * 2] += rows[half][k] * column[k];
     }
+  });
+}
+template <int count>
+static void wgmma(float (&s)[count], unsigned long long a, unsigned long long b, bool a_has_k_first,
+                  bool b_has_k_first, float (*widened)(unsigned)) {
+  const int thread = threadIdx.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
+  wgmma_later(s, b, b_has_k_first, widened,
+              [=](int half, int k) { return element_of(a, a_has_k_first, row + half * 8, k); });
+}
+// Fragments are those of the time when it begins: of k, each lane of a quad has two elements in each half.
+template <int count>
+static void wgmma(float (&s)[count], const std::array<unsigned, 4>& a, unsigned long long b,
+                  bool b_has_k_first, float (*widened)(unsigned)) {
+  const auto all = exchange(std::array{a[0], a[1], a[2], a[3]});
+  const unsigned quad = threadIdx.x % 32 / 4 * 4;
+  wgmma_later(s, b, b_has_k_first, widened, [=](int half, int k) {
+    return all[quad + k % 8 / 2][k / 8 * 2 + half] >> 16 * (k % 2) & 0xffff;
   });
 }
 static void wgmma_commit_group() { shim::block.here().products.emplace_back(); }

@@ -90,7 +90,7 @@ TEST(SplitReductions, OfProductsWithFewTiles) {
   // Tensor cores are done with so few products before another kernel starts.
   EXPECT_EQ(split(256, 256, 256, "f16"), "f32[256,256]");
   EXPECT_EQ(split(512, 768, 768, "f16"), "f32[512,768]");
-  EXPECT_EQ(split(128, 768, 3072, "f16"), "f32[6,128,768]");
+  EXPECT_EQ(split(128, 768, 3072, "f16"), "f32[3,128,768]");
 }
 
 TEST(SplitReductions, OfConvolutionsOfSmallImages) {

@@ -1,4 +1,4 @@
-#include "schedule/cpu/choose_layouts.h"
+#include "schedule/choose_layouts.h"
 
 #include <algorithm>
 #include <numeric>
@@ -38,7 +38,8 @@ namespace {
 
 class LayoutChooser {
  public:
-  explicit LayoutChooser(KernelGraph& graph) : graph_(graph), buffers_(graph.buffers) {
+  LayoutChooser(KernelGraph& graph, const Target& target)
+      : graph_(graph), buffers_(graph.buffers), on_gpu_(target.gpu.has_value()) {
     const auto fix = [&](const auto& ids) {
       for (BufferId id : ids)
         fixed_.insert(buffers_[id].name());
@@ -55,9 +56,12 @@ class LayoutChooser {
 
   void run() {
     find_images();
+    if (on_gpu_)
+      drop_images_for_others();
     if (layouts_.empty())
       return;
-    surround_images();
+    if (!on_gpu_)
+      surround_images();
     copy_fixed_images();
     logical_ = buffers_;
     for (KernelNode& node : graph_.nodes)
@@ -66,6 +70,8 @@ class LayoutChooser {
     order_constants();
     for (const auto& [buffer, layout] : layouts_)
       buffers_[buffers_.id_of(buffer)].layout = layout;
+    if (on_gpu_)
+      elide_copies();
   }
 
  private:
@@ -106,22 +112,54 @@ class LayoutChooser {
 
   void find_images() {
     const auto add = [&](const std::string& buffer) {
-      if (has_pixels(buffer))
-        layouts_.emplace(buffer, layout_for(buffers_.at(buffer)));
+      if (!has_pixels(buffer))
+        return;
+      ImageLayout layout = layout_for(buffers_.at(buffer));
+      if (!on_gpu_ || !std::ranges::is_sorted(layout.order))
+        layouts_.emplace(buffer, std::move(layout));
+    };
+    // Threads of a GPU write in the order that is asked for, rather than that another kernel copies it.
+    const auto add_result = [&](const Definition& definition) {
+      if (const std::string& buffer = definition.results.front().name; !on_gpu_ || !fixed_.contains(buffer))
+        add(buffer);
     };
     for (const KernelNode& node : graph_.nodes)
       if (node.stage)
         if (const std::optional<Scalar> image = convolved(node.stage->definition);
             image && has_many_channels(node.stage->definition)) {
           add(image->name());
-          add(node.stage->definition.results.front().name);
+          add_result(node.stage->definition);
         }
     // A pointwise function of images is one.
     for (const KernelNode& node : graph_.nodes)
       if (node.stage && node.stage->definition.results.size() == 1)
         for (const Scalar& load : loads_of(node.stage->definition))
           if (layouts_.contains(load.name()) && reads_channels(node.stage->definition, load))
-            add(node.stage->definition.results.front().name);
+            add_result(node.stage->definition);
+  }
+
+  // What nobody reads as an image is written as those want it who read it, and fuse with its maker.
+  void drop_images_for_others() {
+    const auto is_for_others = [&](const auto& image) {
+      return std::ranges::none_of(graph_.nodes, [&](const KernelNode& node) {
+        return node.stage && node.stage->definition.results.size() == 1 &&
+               reads_as_image(node.stage->definition, image.first, image.second);
+      });
+    };
+    while (std::erase_if(layouts_, is_for_others) > 0) {
+    }
+  }
+
+  // To convolve it, to make another, or in the order in which it lies.
+  bool reads_as_image(const Definition& definition, const std::string& buffer,
+                      const ImageLayout& layout) const {
+    const std::vector<Scalar> loads = loads_of(definition);
+    const auto load = std::ranges::find_if(loads, [&](const Scalar& each) { return each.name() == buffer; });
+    if (load == loads.end())
+      return false;
+    const std::optional<Scalar> image = convolved(definition);
+    return (image && image->name() == buffer) || layouts_.contains(definition.results.front().name) ||
+           place_in(layout, load->operands()) == definition.at;
   }
 
   bool has_many_channels(const Definition& definition) const {
@@ -249,6 +287,39 @@ class LayoutChooser {
     definition.at = loops::variables_of(definition.axes);
     definition.values = {Scalar::load(from, buffers_.at(from).dtype, definition.at)};
     return make_node({loops::without_unit_axes(std::move(definition)), sources}, buffers_);
+  }
+
+  // Stages that copy what is in memory in the order of the copy already.
+  void elide_copies() {
+    std::map<std::string, std::string> originals;  // of copies
+    std::vector<KernelNode> nodes;
+    for (KernelNode& node : graph_.nodes) {
+      if (!node.stage) {
+        nodes.push_back(std::move(node));
+        continue;
+      }
+      Definition& definition = node.stage->definition;
+      for (Scalar& value : definition.values)
+        value = loops::replace_loads(value, [&](const Scalar& load) {
+          const auto original = originals.find(load.name());
+          return original == originals.end() ? load
+                                             : Scalar::load(original->second, load.dtype(), load.operands());
+        });
+      update_reads(node, buffers_);
+      if (copies_as_it_is(definition))
+        originals.emplace(definition.results.front().name, definition.values.front().name());
+      else
+        nodes.push_back(std::move(node));
+    }
+    graph_.nodes = std::move(nodes);
+  }
+
+  bool copies_as_it_is(const Definition& definition) const {
+    const Buffer& result = definition.results.front();
+    const Scalar& value = definition.values.front();
+    return !definition.reduces() && definition.results.size() == 1 && !fixed_.contains(result.name) &&
+           value.kind() == Scalar::Kind::Load && value.operands() == definition.at &&
+           buffers_.at(value.name()).sizes == result.sizes && !graph_.is_constant(value.name());
   }
 
   // --- stages in the layout of their images ---
@@ -421,10 +492,11 @@ class LayoutChooser {
   std::map<std::string, Scalar> borders_;       // of images, where needed
   BufferTable logical_;                         // buffers as the graph has them
   std::vector<KernelNode*> rewritten_;
+  const bool on_gpu_;
 };
 
 }  // namespace
 
-void choose_layouts(KernelGraph& graph) { LayoutChooser(graph).run(); }
+void choose_layouts(KernelGraph& graph, const Target& target) { LayoutChooser(graph, target).run(); }
 
 }  // namespace tenon::schedule
