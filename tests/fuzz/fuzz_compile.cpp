@@ -24,7 +24,7 @@ using runtime::Executor;
 
 namespace {
 
-constexpr unsigned kSecondsPerGraph = 30;
+constexpr unsigned kSecondsPerGraph = 120;
 constexpr int kDraws = 3;  // of sizes and elements
 constexpr rlim_t kMostMemory = rlim_t{8} << 30;
 

@@ -4,7 +4,7 @@
 #include "fuzz/optimised.h"
 
 int main(int argc, char** argv) {
-  constexpr unsigned kSecondsPerGraph = 30;
+  constexpr unsigned kSecondsPerGraph = 120;
   return tenon::fuzz::graph_main(argc, argv, "fuzz_optimize", kSecondsPerGraph, [](uint64_t seed) {
     tenon::fuzz::check_optimised(seed, tenon::portable_pipeline());
   });
