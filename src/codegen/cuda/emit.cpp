@@ -1,15 +1,14 @@
 #include "codegen/cuda/emit.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/error.h"
 #include "codegen/cuda/accesses.h"
 #include "codegen/cuda/barriers.h"
 #include "codegen/cuda/folds.h"
-#include "codegen/cuda/tiles.h"
+#include "codegen/cuda/pipelined_loops.h"
 #include "ir/dim_expression.h"
-#include "target/cluster.h"
+#include "target/gpu.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -26,82 +25,12 @@ using loops::Place;
 using loops::Space;
 using loops::Statement;
 
-constexpr int64_t kSharedAlignment = 16;      // of each buffer, in bytes
-constexpr int64_t kSwizzledAlignment = 1024;  // where any is swizzled
-constexpr int64_t kThreadsOfTeams = 128;      // of a thread block that several teams share
-constexpr int64_t kThreadsAtOnce = 512;       // of a multiprocessor, each with 128 registers
-constexpr int64_t kMoreAtOnce = 1024;         // where half of the registers are enough
-constexpr int64_t kFewerAtOnce = 256;         // with 255, as the sums of large tiles need them
-constexpr int64_t kFewHeld = 32;              // elements that are held in them, and others beside
+constexpr int64_t kThreadsAtOnce = 512;  // of a multiprocessor, each with 128 registers
+constexpr int64_t kMoreAtOnce = 1024;    // where half of the registers are enough
+constexpr int64_t kFewerAtOnce = 256;    // with 255, as the sums of large tiles need them
+constexpr int64_t kFewHeld = 32;         // elements that are held in them, and others beside
 constexpr int64_t kMostHeldOfHalf = 80;
-constexpr int64_t kSlotsToOverlapProducts = 4;
-constexpr int64_t kMostRegisterBytes = 16 << 10;
 constexpr int64_t kMostSharedBytes = 228 << 10;  // of a multiprocessor, on any GPU
-
-// Whole blocks of a cluster, whole warps, or a part of one that divides it.
-Team team_of(const ParallelRegion& region) {
-  if (region.parallel.empty())
-    return {};
-  auto threads = static_cast<uint64_t>(std::max<int64_t>(region.parallel.front().threads, 1));
-  if (is_persistent(region))  // teams of a warp would end at different times
-    threads = std::max<uint64_t>(threads, kWarpThreads);
-  if (const int64_t blocks = blocks_of_cluster(region.parallel.front().threads); blocks > 1)
-    return {.threads = blocks * kThreadsOfClusterBlock, .blocks = blocks};
-  if (threads > kWarpThreads || is_persistent(region))
-    return {.threads = static_cast<int64_t>((threads + kWarpThreads - 1) / kWarpThreads * kWarpThreads)};
-  const auto rounded = static_cast<int64_t>(std::bit_ceil(threads));
-  return {.threads = rounded, .per_block = kThreadsOfTeams / rounded};
-}
-
-// Of one slot in a thread block. Those of a cluster have the elements of their threads: as many as with
-// vectors of 16 bytes, which are as many as there can be.
-Dim shared_bytes_of(const Buffer& buffer, const Team& team, int64_t alignment = kSharedAlignment) {
-  const int64_t bytes = info(buffer.dtype).bytes;
-  Dim elements = 1;
-  for (const Dim& size : buffer.sizes)
-    elements = elements * size;
-  if (team.is_cluster()) {
-    const int64_t vector = std::max<int64_t>(kVectorBytes / bytes, 1);
-    elements = ceil_div(elements, team.threads * vector) * (vector * kThreadsOfClusterBlock);
-  }
-  return ceil_div(elements * bytes, alignment) * alignment;
-}
-
-// Whether a buffer of statements that all threads run alike lies in shared memory.
-bool is_shared(const Buffer& buffer, const Team& team) {
-  if (team.threads > 1)
-    return buffer.space != Space::Private;
-  return shared_bytes_of(buffer, team).constant().value_or(kMostRegisterBytes + 1) > kMostRegisterBytes;
-}
-
-int64_t alignment_of(const std::set<std::string>& swizzled) {
-  return swizzled.empty() ? kSharedAlignment : kSwizzledAlignment;
-}
-
-// Without those of thread loops, which are each thread's own.
-void add_shared(const std::vector<Statement>& body, const Team& team, const PipelinedRegion& region,
-                const RegionProducts& products, Dim& bytes) {
-  const int64_t alignment = alignment_of(products.swizzled);
-  for (const Statement& statement : body) {
-    if (const auto* local = std::get_if<Local>(&statement);
-        local != nullptr && is_shared(local->buffer, team) && !products.quads.contains(local->buffer.name))
-      bytes = bytes + shared_bytes_of(local->buffer, team, alignment) * region.slots_of(local->buffer.name);
-    const auto* loop = std::get_if<Loop>(&statement);
-    if (const auto* inner = body_of(statement);
-        inner != nullptr && (loop == nullptr || loop->mark != Mark::Thread))
-      add_shared(*inner, team, region, products, bytes);
-  }
-}
-
-Dim shared_bytes(const PipelinedRegion& region, const Team& team, const RegionProducts& products) {
-  Dim bytes = 0;
-  add_shared(region.region().body, team, region, products, bytes);
-  return bytes;
-}
-
-RegionProducts products_of(const PipelinedRegion& region, const Team& team) {
-  return find_region_products(region.region(), team.is_cluster() ? 1 : team.threads);
-}
 
 // The first statement that combines what threads have.
 const Statement* find_first_fold(const std::vector<Statement>& body) {
@@ -116,9 +45,9 @@ const Statement* find_first_fold(const std::vector<Statement>& body) {
   return nullptr;
 }
 
-class Emitter : private TileText {
+class Emitter : private PipelineText {
  public:
-  explicit Emitter(const Kernel& kernel) : TileText(kernel) {
+  explicit Emitter(const Kernel& kernel) : PipelineText(kernel) {
     for (const std::vector<Buffer>* buffers : {&kernel.inputs, &kernel.outputs})
       for (const Buffer& buffer : *buffers)
         storage_.emplace(
@@ -306,11 +235,11 @@ class Emitter : private TileText {
   void run(const std::vector<Statement>& body) override {
     const auto storage = storage_;
     for (const Statement& statement : body)
-      run(statement, body.size() > 1);
+      run_statement(statement, body.size() > 1);
     storage_ = storage;
   }
 
-  void run(const Statement& statement, bool has_others) {
+  void run_statement(const Statement& statement, bool has_others) override {
     const auto* loop = std::get_if<Loop>(&statement);
     const bool waits = barriers_.contains(&statement);
     wait_for_products_of(statement);
@@ -326,12 +255,6 @@ class Emitter : private TileText {
       run_once(*loop, has_others);
     else
       std::visit([&](const auto& each) { run(each); }, statement);
-  }
-
-  void await_start() {
-    if (awaits_start_ != nullptr)
-      writer_.line("{}();", preamble_.use("wait_for_cluster"));
-    awaits_start_ = nullptr;
   }
 
   void run(const loops::Call& call) { throw unsupported("kernel {} calls {}", kernel_.name, call.routine); }
@@ -387,37 +310,6 @@ class Emitter : private TileText {
     storage_.insert_or_assign(buffer.name, std::move(storage));
   }
 
-  // In a cluster, each block has a part.
-  void set_shared(Storage& storage, const Local& local) const {
-    storage.kind = Storage::Kind::Pointer;
-    storage.is_swizzled = swizzled_.contains(storage.buffer.name);
-    if (!team_.is_cluster())
-      return;
-    storage.kind = Storage::Kind::SpreadShared;
-    storage.spread = layouts_->find_spread(local);
-    if (storage.spread == nullptr)
-      throw unsupported("kernel {}: no thread loop says which block of a cluster has what of '{}'",
-                        kernel_.name, storage.buffer.name);
-    storage.trip_stride = storage.spread->vector * kThreadsOfClusterBlock;
-  }
-
-  void declare_shared(const Storage& storage, const std::string& name, int64_t slots) {
-    Dim start = shared_used_;
-    shared_used_ = shared_used_ + shared_bytes_of(storage.buffer, team_, alignment_of(swizzled_)) * slots;
-    std::string from = "shared";
-    if (team_.per_block > 1)
-      from += fmt::format(" + threadIdx.x / {} * {}", team_.threads,
-                          indices_.text(shared_of_team_).at(Binding::Unary));
-    if (start != Dim(0))
-      from += " + " + indices_.text(start).at(Binding::Product);
-    const std::string_view type = stored_type(storage.buffer.dtype);
-    const std::string own = storage.kind != Storage::Kind::SpreadShared ? ""
-                            : storage.spread->vector == 1
-                                ? " + threadIdx.x"
-                                : fmt::format(" + {} * threadIdx.x", storage.spread->vector);
-    writer_.line("{0}* const {1} = ({0}*)({2}){3};", type, name, from, own);
-  }
-
   void declare_in_quad(Storage& storage, const QuadBuffer& quad) {
     storage.kind = quad.is_factor() ? Storage::Kind::Fragments : Storage::Kind::Exchanged;
     if (quad.is_factor()) {
@@ -456,210 +348,6 @@ class Emitter : private TileText {
     if (!sizes.empty())
       add(elements);
     writer_.line("{} {}{};", register_type(storage.buffer.dtype), storage.name, counts);
-  }
-
-  // --- pipelined loops ---
-
-  // A buffer that copies are on their way to while another slot of it is read.
-  struct Ring {
-    Storage storage;
-    int64_t slots;
-    std::string name, slot;  // of the first slot; the number of the present one
-  };
-
-  void declare_slot(const Ring& ring, const std::string& slot) {
-    const Dim bytes = shared_bytes_of(ring.storage.buffer, team_, alignment_of(swizzled_));
-    const std::string_view type = stored_type(ring.storage.buffer.dtype);
-    const Dim elements = floor_div(bytes, info(ring.storage.buffer.dtype).bytes);
-    writer_.line("{}* const {} = {} + {} * {};", type, ring.storage.name, ring.name, slot,
-                 indices_.text(elements).at(Binding::Unary));
-  }
-
-  // How a pipelined loop counts. One over iterations of the block loops takes every so many-th of them.
-  struct Counting {
-    std::string_view type;
-    Range range;
-    std::string begin, end, step;
-
-    // So many steps.
-    std::string times(const std::string& count) const {
-      return step == "1" ? count : count == "1" ? step : fmt::format("{} * {}", count, step);
-    }
-  };
-  Counting counting_of(const Loop& loop, const Pipeline* pipeline) {
-    const bool is_persistent = &loop == pipelined_->persistent();
-    const Range begin = indices_.range_of(loop.begin), end = indices_.range_of(loop.end);
-    const int64_t ahead = pipeline == nullptr ? 1 : pipeline->ahead;
-    const int64_t beyond = is_persistent ? std::max<int64_t>(end.high, 0) : loop.step;
-    const Range range = {begin.low, std::max(begin.low, end.high - 1)};
-    const Range counted = {
-        begin.low, end.high > INT64_MAX / (ahead + 2) ? INT64_MAX : range.high + (ahead + 1) * beyond};
-    const auto blocks = [&](const std::string& all) {
-      return team_.is_cluster() ? fmt::format("{} / {}", all, team_.blocks) : all;
-    };
-    return {.type = IndexText::type_of(counted),
-            .range = range,
-            .begin = is_persistent ? blocks("blockIdx.x") : indices_.text(loop.begin).at(Binding::Sum),
-            .end = indices_.text(loop.end).at(Binding::Sum),
-            .step = is_persistent ? blocks("gridDim.x") : std::to_string(loop.step)};
-  }
-
-  // Whether each iteration does nothing but multiply what was copied, and there are slots enough to copy to
-  // while the products of two iterations are under way.
-  bool overlaps_products(const Loop& loop, const Pipeline& pipeline) const {
-    const auto is_copied = [&](const Statement& statement) {
-      return std::ranges::find(pipeline.copies, &statement) != pipeline.copies.end();
-    };
-    const auto is_product = [&](const Statement& statement) {
-      const auto* tile = std::get_if<Loop>(&statement);
-      return tile != nullptr && warpgroup_products_.contains(tile);
-    };
-    int thread_loops = 0;
-    for (const Statement& statement : loop.body) {
-      if (std::holds_alternative<Local>(statement) || is_copied(statement))
-        continue;
-      const auto* threads = std::get_if<Loop>(&statement);
-      if (threads == nullptr || threads->mark != Mark::Thread ||
-          !std::ranges::all_of(threads->body, is_product))
-        return false;
-      ++thread_loops;
-    }
-    return thread_loops == 1 && pipeline.slots >= kSlotsToOverlapProducts;
-  }
-
-  void run_pipelined(const Loop& loop, Pipeline pipeline) {
-    writer_.open();
-    in_flight_ = overlaps_products(loop, pipeline) ? 1 : 0;
-    pipeline.ahead -= in_flight_;
-    const Counting counting = counting_of(loop, &pipeline);
-    const std::string& name = names_.of(loop.variable);
-    std::string slot;
-    if (pipeline.slots > 1)
-      slot = names_.fresh("slot");
-    declare_rings(loop, pipeline, slot);
-    begin_first_copies(loop, pipeline, counting);
-    await_start();
-    if (pipeline.slots > 1)
-      writer_.line("int {} = 0;", slot);
-    writer_.write("#pragma unroll 1");
-    writer_.open("for ({0} {1} = {2}; {1} < {3}; {4})", counting.type, name, counting.begin, counting.end,
-                 next_text(name, counting.step));
-    indices_.set(loop.variable, {name}, counting.range);
-    run_stage(loop, pipeline, counting, slot);
-    if (pipeline.slots > 1)
-      writer_.line("{0} = {0} == {1} ? 0 : {0} + 1;", slot, pipeline.slots - 1);
-    writer_.close();
-    if (std::exchange(in_flight_, 0) != 0)
-      wait_for_products(0);
-    for (const std::string& buffer : pipeline.buffers)
-      rings_.erase(buffer);
-    writer_.close();
-  }
-
-  void declare_rings(const Loop& loop, const Pipeline& pipeline, const std::string& slot) {
-    for (const Statement& statement : loop.body)
-      if (const auto* local = std::get_if<Local>(&statement);
-          local != nullptr && pipeline.buffers.contains(local->buffer.name)) {
-        Ring ring{.storage = {.kind = Storage::Kind::Pointer,
-                              .name = names_.of(local->buffer.name),
-                              .buffer = local->buffer},
-                  .slots = pipeline.slots,
-                  .name = names_.of(local->buffer.name),
-                  .slot = slot};
-        set_shared(ring.storage, *local);
-        if (ring.slots > 1)
-          ring.name = names_.fresh(ring.name + "_slots");
-        declare_shared(ring.storage, ring.name, ring.slots);
-        rings_.insert_or_assign(local->buffer.name, std::move(ring));
-      }
-  }
-
-  void run_stage(const Loop& loop, const Pipeline& pipeline, const Counting& counting,
-                 const std::string& slot) {
-    const auto storage = storage_;
-    const auto begin_next = [&] {
-      writer_.open();
-      const std::string next = names_.fresh("next"), &name = names_.of(loop.variable);
-      writer_.line("const {} {} = {} + {};", counting.type, next, name,
-                   counting.times(std::to_string(pipeline.ahead)));
-      begin_copies(
-          loop, pipeline, counting, next,
-          pipeline.slots == 1 ? ""
-          : pipeline.ahead % pipeline.slots == 0
-              ? slot
-              : fmt::format("({} + {}) % {}", slot, pipeline.ahead % pipeline.slots, pipeline.slots));
-      writer_.close();
-      indices_.set(loop.variable, {name}, counting.range);
-    };
-    const auto wait_before_copies = [&] {
-      if (barriers_.contains(pipeline.copies.front()))
-        synchronise();
-    };
-    for (const Statement& statement : loop.body) {
-      if (std::ranges::find(pipeline.copies, &statement) == pipeline.copies.end()) {
-        run(statement, true);
-        if (&statement == pipeline.last_reader) {
-          wait_before_copies();
-          begin_next();
-        }
-      } else if (&statement == pipeline.copies.front()) {
-        writer_.line("{}<{}>();", preamble_.use("wait_for_stage"), pipeline.ahead - 1);
-        if (pipeline.last_reader != nullptr)
-          continue;
-        wait_before_copies();
-        if (swizzled_.empty())
-          begin_next();
-        else
-          while_multiplying_ = begin_next;
-      }
-    }
-    if (auto begin = std::exchange(while_multiplying_, {}))  // nothing was multiplied
-      begin();
-    storage_ = storage;
-  }
-
-  void begin_first_copies(const Loop& loop, const Pipeline& pipeline, const Counting& counting) {
-    if (pipeline.ahead == 1) {
-      writer_.open();
-      const std::string first = names_.fresh("first");
-      writer_.line("const {} {} = {};", counting.type, first, counting.begin);
-      begin_copies(loop, pipeline, counting, first, "0");
-      writer_.close();
-      return;
-    }
-    writer_.write("#pragma unroll");
-    const std::string stage =
-        writer_.open_loop("stage", "for (int {0} = 0; {0} < {1}; ++{0})", pipeline.ahead);
-    const std::string first = names_.fresh("first");
-    writer_.line("const {} {} = {}{};", counting.type, first,
-                 counting.begin == "0" ? "" : counting.begin + " + ", counting.times(stage));
-    begin_copies(loop, pipeline, counting, first, stage);
-    writer_.close();
-  }
-
-  // Those of an iteration, if there is one; in any case a stage ends.
-  void begin_copies(const Loop& loop, const Pipeline& pipeline, const Counting& counting,
-                    const std::string& iteration, const std::string& slot) {
-    indices_.set(loop.variable, {iteration}, counting.range);
-    writer_.open("if ({} < {})", iteration, counting.end);
-    const auto storage = storage_;
-    for (const std::string& buffer : pipeline.buffers) {
-      const Ring& ring = rings_.at(buffer);
-      if (ring.slots > 1)
-        declare_slot(ring, slot);
-      storage_.insert_or_assign(buffer, ring.storage);
-    }
-    for (const Statement* statement : pipeline.copies)
-      copy(std::get<Loop>(*statement));
-    storage_ = storage;
-    writer_.close();
-    writer_.line("{}();", preamble_.use("end_stage"));
-  }
-
-  void copy(const Loop& loop) {
-    copies_async_ = true;
-    run_threads(loop, layouts_->vector_of(loop));
-    copies_async_ = false;
   }
 
   void run(const Loop& loop) {
@@ -706,10 +394,6 @@ class Emitter : private TileText {
     writer_.close();
   }
 
-  static std::string next_text(const std::string& name, const std::string& step) {
-    return step == "1" ? "++" + name : fmt::format("{} += {}", name, step);
-  }
-
   // A loop that gives a name to where its body is.
   bool is_once(const Loop& loop) const {
     return loop.mark != Mark::Thread && loops::iterations_of(loop) == Dim(1) &&
@@ -734,13 +418,6 @@ class Emitter : private TileText {
     if (needs_scope)
       writer_.close();
   }
-
-  const PipelinedRegion* pipelined_ = nullptr;
-  std::map<std::string, Ring> rings_;  // by the buffer's name
-  std::set<const Loop*> warpgroup_products_;
-  std::set<const Statement*> barriers_;
-  const Statement* awaits_start_ = nullptr;  // before which all blocks of a cluster must have started
-  Dim shared_used_ = 0, shared_of_team_ = 0;
 };
 
 }  // namespace
