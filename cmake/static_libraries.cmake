@@ -1,7 +1,7 @@
 # static_libraries.cmake — the libraries that Tenon is linked with, as archives: for programs and libraries that need nothing of
 # Tenon's to be installed where they run. Their CMake targets and pkg-config name the shared ones.
 include_guard()
-add_library(static_fmt STATIC cmake/static_fmt.cpp)
+include(cmake/static_fmt.cmake)
 set(static_libraries "")
 foreach(name re2 isl gmp z zstd)
   find_library(STATIC_${name} lib${name}.a REQUIRED)

@@ -41,6 +41,20 @@ NumericsBudget tenon::api::numerics_of(int64_t numerics) {
   }
 }
 
+Ports tenon::api::input_ports(const Graph& graph) {
+  Ports ports;
+  for (Value input : graph.inputs())
+    ports.emplace_back("input", input.name(), input.type());
+  return ports;
+}
+
+Ports tenon::api::output_ports(const Graph& graph) {
+  Ports ports;
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    ports.emplace_back("output", graph.output_names()[i], graph.outputs()[i].type());
+  return ports;
+}
+
 std::vector<std::string> tenon::api::dimensions_of(const Graph& graph) {
   const std::set<std::string> symbols = input_symbols(graph);
   return {symbols.begin(), symbols.end()};

@@ -165,20 +165,6 @@ std::optional<StridedElements> Port::strided(const tenon_tensor& tensor,
   return elements.is_contiguous() ? std::nullopt : std::optional(elements);
 }
 
-Ports input_ports(const Graph& graph) {
-  Ports ports;
-  for (Value input : graph.inputs())
-    ports.emplace_back("input", input.name(), input.type());
-  return ports;
-}
-
-Ports output_ports(const Graph& graph) {
-  Ports ports;
-  for (size_t i = 0; i < graph.outputs().size(); ++i)
-    ports.emplace_back("output", graph.output_names()[i], graph.outputs()[i].type());
-  return ports;
-}
-
 Ports input_ports(const runtime::Program& program) {
   Ports ports;
   for (const InputPort& input : program.inputs)

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <ranges>
 
+#include "compiler/control_flow.h"
 #include "compiler/count_work.h"
 #include "compiler/join_loops.h"
 #include "compiler/reuse_in_place.h"
+#include "ir/size_checks.h"
 #include "loops/parallel_regions.h"
 #include "ops/data.h"
 #include "passes/passes.h"
@@ -294,10 +296,15 @@ class StepBuilder {
       return;
     }
     const Node& node = *called.node;
-    HostStep step{.call = OpCall(node), .reads = {}, .writes = {}, .regions = {}};
+    HostStep step{.op = std::string(node.op().name),
+                  .described = node.describe(),
+                  .sources = labels_of(node),
+                  .call = std::make_shared<OpCall>(node)};
     for (const std::string_view region : node.op().regions)
       if (compile_)
         step.regions.emplace(region, compile_(node.region(region)));
+    if (!step.regions.empty())
+      step.control = control_flow_of(node);
     for (Value operand : node.operands())
       step.reads.push_back(slot_of(operand));
     for (Value result : node.results())
@@ -373,9 +380,8 @@ std::shared_ptr<Program> build_slots(Graph& graph, const FusedGraph& fused, cons
   program->target = context.target;
   program->inputs = inputs_of(graph);
   program->output_names = graph.output_names();
-  program->size_checks = std::make_shared<SizeChecks>(graph);
-  if (program->size_checks->empty())
-    program->size_checks = nullptr;
+  if (auto checks = std::make_shared<SizeChecks>(graph); !checks->empty())
+    program->size_checks = std::move(checks);
   PrepareBuilder prepare(fused.graph(), *program, compile);
   for (size_t slot : SlotBuilder(graph, fused, *program).run())
     prepare.add(slot);

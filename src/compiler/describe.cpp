@@ -27,7 +27,7 @@ int64_t add(int64_t moved, int64_t more) {
 
 void count_nodes(const Program& program, std::set<std::string>& on_device, Placement& placement) {
   const auto count_host = [&](const HostStep& step) {
-    ++placement.on_host[std::string(step.call.node().op().name)];
+    ++placement.on_host[step.op];
     for (const auto& [name, region] : step.regions)
       placement.add(*placement_of(*region));
   };

@@ -159,9 +159,8 @@ class Printer {
   }
 
   void print(const HostStep& step) {
-    const Node& node = step.call.node();
-    text_ += fmt::format("  {} = host {}({})  {}\n", names(step.writes), node.op().name, names(step.reads),
-                         comment(labels_of(node)));
+    text_ += fmt::format("  {} = host {}({})  {}\n", names(step.writes), step.op, names(step.reads),
+                         comment(step.sources));
   }
 
   void print(const LoopsStep& step) {

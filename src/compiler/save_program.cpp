@@ -8,6 +8,7 @@
 #include "codegen/link_image.h"
 #include "ir/parse.h"
 #include "runtime/choose_target.h"
+#include "runtime/prepare.h"
 #include "runtime/read_program.h"
 #include "runtime/write_program.h"
 #include "tensor/packing.h"
@@ -156,26 +157,22 @@ std::string_view text_of(const ProgramFile& file, std::string_view section) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-OpCall parse_call(const std::string& text) {
+std::shared_ptr<const OpCall> parse_call(const std::string& text) {
   const std::unique_ptr<Graph> graph = parse(text, {.folder = std::nullopt, .takes_absent = true});
   if (graph->node_count() != 1)
     throw user_error("a host step is of one node");
-  return OpCall(*graph->first());
-}
-
-std::shared_ptr<SizeChecks> make_size_checks(const std::vector<SizeCheckText>& texts) {
-  return std::make_shared<SizeChecks>(texts);
+  return std::make_shared<OpCall>(*graph->first());
 }
 
 }  // namespace
 
 OpenedProgram open_program(const ProgramFile& file, std::string_view wanted) {
-  constexpr runtime::GraphParts parts = {.call = parse_call, .size_checks = make_size_checks};
   const std::string target = runtime::choose_target(file, this_machine(), wanted);
-  runtime::ReadProgram read = read_program(file, target, &parts);
-  return {.executor = std::make_unique<runtime::Executor>(read.program, read.device),
-          .operations = std::move(read.operations),
-          .target = target};
+  runtime::ReadProgram read = read_program(file, target, parse_call);
+  return {
+      .executor = std::make_unique<runtime::Executor>(read.program, read.device, runtime::frozen_constants),
+      .operations = std::move(read.operations),
+      .target = target};
 }
 
 std::unique_ptr<Graph> read_saved_model(const ProgramFile& file) {

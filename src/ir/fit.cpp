@@ -26,27 +26,6 @@ bool has_expressions(const Type& type) {
                                        [](const Dim& dim) { return !dim.is_constant() && !dim.is_symbol(); });
 }
 
-// `port` gives the name and the type of an input, and whether anything reads it.
-template <class Port>
-Bindings bind(const std::string& graph, size_t ports, const Data& inputs, Port&& port) {
-  if (inputs.size() != ports)
-    throw user_error("graph {} takes {} inputs, but {} were given", graph, ports, inputs.size());
-  Bindings bindings;
-  const auto check = [&](size_t i) {
-    const auto& [name, type, is_read] = port(i);
-    if (is_read && !fits(inputs[i], type, bindings))
-      throw user_error("input {} must be {}{}, but is {}", name, type, bindings_text(type, bindings),
-                       type_of(inputs[i]));
-  };
-  for (size_t i = 0; i < ports; ++i)
-    check(i);
-  // Symbols may stand alone only in inputs that come after others which mention them.
-  for (size_t i = 0; i < ports; ++i)
-    if (has_expressions(std::get<1>(port(i))))
-      check(i);
-  return bindings;
-}
-
 }  // namespace
 
 bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
@@ -79,25 +58,23 @@ bool fits(const Datum& datum, const Type& type, Bindings& bindings) {
   return true;
 }
 
-std::vector<InputPort> inputs_of(const Graph& graph) {
-  std::vector<InputPort> ports;
-  for (Value input : graph.inputs())
-    ports.push_back({input.name(), input.type(), input.use_count() > 0});
-  return ports;
-}
-
 Bindings bind_inputs(const std::string& name, const std::vector<InputPort>& ports, const Data& inputs) {
-  return bind(name, ports.size(), inputs, [&](size_t i) {
-    return std::tuple<const std::string&, const Type&, bool>(ports[i].name, ports[i].type, ports[i].is_read);
-  });
-}
-
-Bindings bind_inputs(const Graph& graph, const Data& inputs) {
-  return bind(graph.name(), static_cast<size_t>(graph.input_count()), inputs, [&](size_t i) {
-    const Value input = graph.input(static_cast<int64_t>(i));
-    return std::tuple<const std::string&, const Type&, bool>(input.name(), input.type(),
-                                                             input.use_count() > 0);
-  });
+  if (inputs.size() != ports.size())
+    throw user_error("graph {} takes {} inputs, but {} were given", name, ports.size(), inputs.size());
+  Bindings bindings;
+  const auto check = [&](size_t i) {
+    const auto& [port, type, is_read] = ports[i];
+    if (is_read && !fits(inputs[i], type, bindings))
+      throw user_error("input {} must be {}{}, but is {}", port, type, bindings_text(type, bindings),
+                       type_of(inputs[i]));
+  };
+  for (size_t i = 0; i < ports.size(); ++i)
+    check(i);
+  // Symbols may stand alone only in inputs that come after others which mention them.
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (has_expressions(ports[i].type))
+      check(i);
+  return bindings;
 }
 
 std::string bindings_text(const Type& type, const Bindings& bindings) {

@@ -1,13 +1,10 @@
 // fit.h — whether what a value is while a graph runs has the type that it should have.
 #pragma once
 
-#include <map>
-
 #include "ir/graph.h"
+#include "ir/size_check.h"
 
 namespace tenon {
-
-using Bindings = std::map<std::string, int64_t>;  // what symbols stand for
 
 // Whether `datum` may have this type; symbols that stand alone are bound when first met, and must agree from
 // then on.

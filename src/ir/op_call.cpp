@@ -12,4 +12,9 @@ OpCall::OpCall(const Node& node) {
   graph_ = std::move(graph);
 }
 
+Data OpCall::eval(std::span<const Datum> operands, RandomGenerator& random,
+                  const Call::RunRegion* run_region) const {
+  return node_->op().eval(Call(*node_, operands, random, run_region));
+}
+
 }  // namespace tenon

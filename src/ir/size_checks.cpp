@@ -105,7 +105,7 @@ void SizeChecks::number_symbols(Part& part) {
     part.symbols.push_back(symbols_.emplace(symbol, symbols_.size()).first->second);
 }
 
-void SizeChecks::infer(Part& part, const std::map<std::string, Dim>& sizes) {
+void SizeChecks::infer(const Part& part, const std::map<std::string, Dim>& sizes) {
   for (int64_t i = 0; i < part.graph->input_count(); ++i) {
     ValueData& input = *part.graph->input(i).data();
     input.type = substitute(part.types[static_cast<size_t>(i)], sizes);
@@ -114,6 +114,24 @@ void SizeChecks::infer(Part& part, const std::map<std::string, Dim>& sizes) {
   }
   with_context([&] { return part.node->describe(); },
                [&] { naming_op(part.node->op().name, [&] { return infer_types(*part.node); }); });
+}
+
+std::vector<SizeCondition> SizeChecks::conditions() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<SizeCondition> all;
+  for (const Part& part : parts_) {
+    const AssumedConditions assumed;
+    infer(part, {});
+    for (SizeCondition condition : assumed.conditions()) {
+      condition.described = fmt::format("{}: {}", part.node->describe(), part.node->op().name);
+      const auto is_same = [&](const SizeCondition& known) {
+        return known.kind == condition.kind && known.a == condition.a && known.b == condition.b;
+      };
+      if (std::ranges::none_of(all, is_same))
+        all.push_back(std::move(condition));
+    }
+  }
+  return all;
 }
 
 void SizeChecks::check(const Bindings& sizes) {

@@ -4,35 +4,24 @@
 
 #include <mutex>
 
-#include "ir/fit.h"
 #include "ir/graph.h"
+#include "ir/size_condition.h"
 
 namespace tenon {
-
-// A node by itself in a graph, whose inputs are its operands, and what is known of their elements.
-struct SizeCheckText {
-  std::string graph;
-  std::vector<std::optional<Content>> contents;
-};
 
 // What sizes a node takes, its infer knows, so that is asked once more with numbers for symbols. Models
 // repeat themselves, and mostly few of their sizes change from run to run: nodes that are alike are asked
 // once, and only for sizes that they were not asked for lately. What control flow gives may have any sizes,
 // because which way it goes, and so what must fit, is known only by running.
-class SizeChecks {
+class SizeChecks : public SizeCheck {
  public:
   explicit SizeChecks(const Graph& graph);
-  explicit SizeChecks(const std::vector<SizeCheckText>& texts);
-
-  // What the same checks are made of again.
-  std::vector<SizeCheckText> texts() const;
 
   // Whether all sizes are known, so that there is nothing to check.
   bool empty() const { return parts_.empty(); }
 
-  // Sizes that do not go together are a user_error. Nodes of which not all symbols are bound are left out.
-  // Several threads may ask at once.
-  void check(const Bindings& sizes);
+  void check(const Bindings& sizes) override;
+  std::vector<SizeCondition> conditions() const override;
 
  private:
   // A node by itself, its operands the inputs of a graph.
@@ -47,9 +36,9 @@ class SizeChecks {
 
   Part make_part(const Node& node);
   void number_symbols(Part& part);
-  static void infer(Part& part, const std::map<std::string, Dim>& sizes);
+  static void infer(const Part& part, const std::map<std::string, Dim>& sizes);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, size_t> symbols_;  // their numbers
   std::vector<Part> parts_;
 };

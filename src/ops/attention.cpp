@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/size_condition.h"
 #include "ops/attention_gradient.h"
 #include "ops/elements.h"
 #include "ops/rounding.h"
@@ -45,6 +46,10 @@ void check_mask(const Node& n, const Shape& scores) {
   for (int64_t axis = -1; fits && axis >= -mask.rank(); --axis) {
     const bool padded = axis == -1 && pad_mask;
     const Dim &given = mask.dim(axis), &wanted = scores[axis];
+    if (padded)
+      assume_at_most(given, wanted);
+    else
+      assume_fills(given, wanted);
     if (given.is_constant() && wanted.is_constant())
       fits = padded ? *given.constant() <= *wanted.constant() : given == wanted || given == Dim(1);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/size_condition.h"
 #include "ops/arithmetic.h"
 #include "ops/binary.h"
 #include "ops/convolve_gradient.h"
@@ -44,6 +45,7 @@ void check_operands(const Node& n, int64_t x_rank, int64_t w_rank) {
 
 void check_divides(const Node& n, std::string_view what, const Dim& count) {
   const int64_t groups = n.attr("groups");
+  assume_multiple(count, groups);
   if (count.is_constant() && *count.constant() % groups != 0)
     throw operand_error(n, fmt::format("{} {} do not divide into {} groups", count, what, groups));
 }
@@ -183,6 +185,8 @@ std::vector<Dim> result_sizes(const Node& n, const Window& window, std::span<con
     const Slide& slide = window.slides[i];
     const Dim size = (counts[i] - 1) * slide.stride + (kernel[i] - 1) * slide.dilation + 1 + extra[i] -
                      slide.before - slide.after;
+    assume_at_most(0, size);
+    assume_at_most(size, kLargestWindowed);
     if (size.is_constant() && *size.constant() < 0)
       throw operand_error(n, fmt::format("the padding leaves nothing of spatial dimension {}", i));
     if (size.constant().value_or(0) > kLargestWindowed)
@@ -293,6 +297,7 @@ void check(const Node& n, const Dim& x_channels, const Dim& cells, int64_t spati
            const Shape& mask) {
   const int64_t offset_groups = n.attr("offset_groups");
   check_groups(n, "offset_groups");
+  assume_multiple(x_channels, offset_groups);
   if (x_channels.is_constant() && *x_channels.constant() % offset_groups != 0)
     throw operand_error(
         n, fmt::format("{} channels do not divide into {} offset groups", x_channels, offset_groups));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/size_condition.h"
 #include "ops/arithmetic.h"
 #include "ops/binary.h"
 #include "ops/convolve_gradient.h"
@@ -351,6 +352,7 @@ Types infer(const Node& n) {
     for (const Dim& each : *kernel)
       cells = cells * each;
     const auto channels = divide_exactly(x.dim(1), cells);
+    assume_multiple(x.dim(1), cells);
     if (!channels && x.dim(1).is_constant() && cells.is_constant())
       throw operand_error(n,
                           fmt::format("{} channels do not divide into blocks of {} cells", x.dim(1), cells));

@@ -1,5 +1,6 @@
 #include "ops/indices.h"
 
+#include "ir/size_condition.h"
 #include "ops/elements.h"
 #include "ops/shapes.h"
 
@@ -101,9 +102,13 @@ Shape shape_of_elements(const Node& n, int64_t axis) {
   axis = checked_axis(n.op().name, axis, x.rank());
   if (indices.rank() != x.rank())
     throw operand_error(n, "x and indices must have the same rank");
-  for (int64_t i = 0; i < x.rank(); ++i)
-    if (i != axis && (x.dim(i) - indices.dim(i)).constant().value_or(0) < 0)
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (i == axis)
+      continue;
+    assume_at_most(indices.dim(i), x.dim(i));
+    if ((x.dim(i) - indices.dim(i)).constant().value_or(0) < 0)
       throw operand_error(n, fmt::format("indices reach beyond x in dimension {}", i));
+  }
   return indices.shape();
 }
 

@@ -25,7 +25,8 @@ void check_shape(const Node& n, std::string_view name, const Shape& wanted, bool
     return;
   bool fits = broadcasts ? value.rank() <= wanted.rank() : value.rank() == wanted.rank();
   for (int64_t axis = -1; fits && axis >= -value.rank(); --axis)
-    fits = !provably_different(value.dim(axis), wanted[axis]) || (broadcasts && value.dim(axis) == Dim(1));
+    fits = broadcasts ? may_fill(value.dim(axis), wanted[axis])
+                      : !provably_different(value.dim(axis), wanted[axis]);
   if (!fits)
     throw operand_error(n, fmt::format("{} must {} {}", name, broadcasts ? "broadcast to" : "have the shape",
                                        to_string(wanted)));

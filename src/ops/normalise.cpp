@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/size_condition.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
@@ -27,9 +28,11 @@ void check_broadcasts_to_x(const Node& n, std::string_view operand) {
   if (!value)
     return;
   const auto shape = value.rank() > x.rank() ? std::nullopt : broadcast(x.shape(), value.shape());
-  for (int64_t i = -value.rank(); shape && i < 0; ++i)
+  for (int64_t i = -value.rank(); shape && i < 0; ++i) {
+    assume_fills(value.dim(i), x.dim(i));
     if (x.dim(i) == Dim(1) && value.dim(i).is_constant() && value.dim(i) != Dim(1))
       throw operand_error(n, fmt::format("{} does not broadcast to x", operand));
+  }
   if (!shape)
     throw operand_error(n, fmt::format("{} does not broadcast to x", operand));
 }
@@ -193,7 +196,9 @@ int64_t checked_groups(int64_t groups, int64_t channel_count) {
 
 Types infer_group_norm(const Node& n) {
   const Types types = infer_per_channel(n);
-  checked_groups(n.attr("groups"), channels(n.in("x").shape()).constant().value_or(0));
+  const Dim count = channels(n.in("x").shape());
+  checked_groups(n.attr("groups"), count.constant().value_or(0));
+  assume_multiple(count, n.attr("groups").as<int64_t>());
   return types;
 }
 

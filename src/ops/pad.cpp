@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/size_condition.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
@@ -65,6 +66,7 @@ Types infer(const Node& n) {
     const int64_t axis = checked_axis("pad", axes[i], x.rank());
     Dim& dim = dims[static_cast<size_t>(axis)];
     dim = dim + pads[i] + pads[i + axes.size()];
+    assume_at_most(0, dim);
     if (dim.is_constant() && *dim.constant() < 0)
       throw operand_error(n, fmt::format("pads {} and {} cut more off dimension {} than there is", pads[i],
                                          pads[i + axes.size()], axis));

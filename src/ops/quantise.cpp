@@ -47,7 +47,7 @@ void check_scale(const Node& n, Value x, Value scale) {
   if (scale.rank() > 1)
     throw operand_error(n, "scale must be one number, a vector, or have the rank of x and a block_size");
   const int64_t axis = checked_axis(n.op().name, n.attr("axis"), x.rank());
-  if (provably_different(scale.dim(0), x.dim(axis)) && scale.dim(0).is_constant())
+  if (!may_fill(scale.dim(0), x.dim(axis)) && scale.dim(0).is_constant())
     throw operand_error(n, fmt::format("there are {} scales for the {} steps along axis {}", scale.dim(0),
                                        x.dim(axis), axis));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/size_condition.h"
 #include "ops/data.h"
 #include "ops/elements.h"
 #include "ops/gradient.h"
@@ -55,6 +56,10 @@ Types infer(const Node& n) {
     throw operand_error(n, "shape has more than one -1");
   const Dim count = x.shape().element_count();
   const bool known = count.is_constant() && rest.is_constant();
+  if (open.empty())
+    assume_equal(count, rest);
+  if (open.size() == 1)
+    assume_multiple(count, rest);
   if (open.empty() && known && count != rest)
     throw operand_error(n, fmt::format("{} elements do not fit into [{}]", count, fmt::join(wanted, ",")));
   if (open.size() == 1 && known && rest != Dim(0) && mod(count, rest) != Dim(0))
@@ -132,6 +137,8 @@ Types infer(const Node& n) {
       dims.push_back(x.dim(i));
     else if (x.dim(i).is_constant() && x.dim(i) != Dim(1))
       throw operand_error(n, fmt::format("dimension {} is {}, not 1", i, x.dim(i)));
+    else
+      assume_equal(x.dim(i), 1);
   }
   return {Type::tensor(x.dtype(), dims)};
 }

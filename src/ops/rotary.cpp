@@ -1,5 +1,6 @@
 #include "ops/rotary.h"
 
+#include "ir/size_condition.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
@@ -22,8 +23,9 @@ Types infer(const Node& n) {
   const Dim wanted[] = {x.dim(0), x.dim(2)};
   for (int64_t axis = 0; axis < 2; ++axis)
     for (Value angle : {cos, sin})
-      if (provably_different(angle.dim(axis), wanted[axis]) && angle.dim(axis) != Dim(1))
+      if (!may_fill(angle.dim(axis), wanted[axis]))
         throw operand_error(n, "cos and sin do not broadcast to the batch and sequence of x");
+  assume_at_most(cos.dim(2), floor_div(x.dim(3), 2));
   if (const auto half = cos.dim(2).constant(), size = x.dim(3).constant(); half && size && *half > *size / 2)
     throw operand_error(n, fmt::format("{} pairs do not fit into the {} numbers of each x", *half, *size));
   return {x.type()};

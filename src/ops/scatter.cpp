@@ -1,5 +1,6 @@
 #include "ops/scatter.h"
 
+#include "ir/size_condition.h"
 #include "ops/arithmetic.h"
 #include "ops/binary.h"
 #include "ops/data.h"
@@ -151,6 +152,8 @@ Types infer(const Node& n) {
   if (axis == 0)
     throw operand_error(n, "axis 0 is the batch, which cannot be written along");
   bool fits = updates.rank() == x.rank();
+  if (fits)
+    assume_at_most(updates.dim(axis), x.dim(axis));
   for (int64_t i = 0; fits && i < x.rank(); ++i)
     fits = i == axis ? (x.dim(i) - updates.dim(i)).constant().value_or(0) >= 0
                      : !provably_different(x.dim(i), updates.dim(i));

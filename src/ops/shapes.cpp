@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/size_condition.h"
 
 namespace tenon {
 
@@ -28,6 +29,7 @@ std::optional<Dim> broadcast(const Dim& a, const Dim& b) {
     return b;
   if (a.is_constant() && b.is_constant())
     return std::nullopt;
+  assume_broadcast(a, b);
   // One is a number above 1, or 0: the other must be the same, or 1.
   if (a.is_constant())
     return a;
@@ -54,7 +56,15 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
 
 bool provably_different(const Dim& a, const Dim& b) {
   const Dim gap = a - b;
+  if (!gap.is_constant())
+    assume_equal(a, b);
   return gap.is_constant() && gap != Dim(0);
+}
+
+bool may_fill(const Dim& a, const Dim& b) {
+  const Dim gap = a - b;
+  assume_fills(a, b);
+  return a == Dim(1) || !gap.is_constant() || gap == Dim(0);
 }
 
 Shape broadcast_operands(const Node& n, const std::vector<Value>& values) {
@@ -135,6 +145,7 @@ std::optional<int64_t> known_length(const Node& n, std::string_view operand) {
 Dim known_number(const Node& n, std::string_view name) {
   const Value value = n.in(name);
   const Dim count = value.shape().ranked() ? value.shape().element_count() : Dim();
+  assume_equal(count, 1);
   if (count.is_constant() && count != Dim(1))
     throw operand_error(n, fmt::format("{} must be one number", name));
   const auto dims = value.known_dims();
@@ -147,11 +158,13 @@ void check_sizes(const Node& n, std::string_view name, std::span<const Dim> size
 }
 
 void check_size(const Node& n, std::string_view name, const Dim& size) {
+  assume_at_most(0, size);
   if (size.is_constant() && *size.constant() < 0)
     throw operand_error(n, fmt::format("{} is {}", name, size));
 }
 
 void check_shared_heads(const Node& n, const Dim& heads, const Dim& key_heads) {
+  assume_multiple(heads, key_heads);
   if (!heads.is_constant() || !key_heads.is_constant())
     return;
   if (key_heads == Dim(0) ? heads != Dim(0) : *heads.constant() % *key_heads.constant() != 0)
@@ -161,6 +174,8 @@ void check_shared_heads(const Node& n, const Dim& heads, const Dim& key_heads) {
 std::vector<Dim> vector_dims(const Node& n, std::string_view name, size_t count) {
   const Value vector = n.in(name);
   const auto wanted = static_cast<int64_t>(count);
+  if (vector.shape().ranked() && vector.rank() == 1)
+    assume_equal(vector.dim(0), wanted);
   if (vector.shape().ranked() && (vector.rank() != 1 || vector.dim(0).constant().value_or(wanted) != wanted))
     throw operand_error(n, fmt::format("{} must be a vector of {} numbers", name, count));
   return vector.known_dims().value_or(std::vector<Dim>(count));

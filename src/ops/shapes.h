@@ -13,6 +13,8 @@ std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 // Never the same size, whatever the symbols stand for: 2 and 3, n and n+1.
 bool provably_different(const Dim& a, const Dim& b);
+// Whether the first may broadcast to the second, and leaves that as it is: it is the same, or 1.
+bool may_fill(const Dim& a, const Dim& b);
 // The shape all operands broadcast to; an operand_error when they do not.
 Shape broadcast_operands(const Node& n, const std::vector<Value>& values);
 

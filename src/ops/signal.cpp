@@ -5,6 +5,7 @@
 #include <complex>
 #include <numbers>
 
+#include "ir/size_condition.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
@@ -50,6 +51,8 @@ Types infer(const Node& n) {
   if (x.rank() < 2)
     throw operand_error(n, "x needs an axis for the signal and one for the parts of its numbers");
   const Dim& parts = x.dim(-1);
+  assume_at_most(onesided && inverse ? 2 : 1, parts);
+  assume_at_most(parts, onesided && !inverse ? 1 : 2);
   if (parts.is_constant() && parts != Dim(2) && (parts != Dim(1) || (onesided && inverse)))
     throw operand_error(n, fmt::format("the last dimension is {}, but must be {}", parts,
                                        onesided && inverse ? "2 (complex)" : "1 (real) or 2 (complex)"));
@@ -66,6 +69,7 @@ Types infer(const Node& n) {
     size = known_number(n, "length");
   else if (onesided && inverse)
     size = 2 * (size - 1);
+  assume_at_most(1, size);
   if (size.is_constant() && *size.constant() < 1)
     throw operand_error(n, fmt::format("the length of the signal is {}, but must be at least 1", size));
   if (onesided && !inverse)
@@ -287,6 +291,7 @@ Types infer(const Node& n) {
     return {x.type()};
   const int64_t axis = checked_axis("frames", n.attr("axis"), x.rank());
   const Dim length = known_number(n, "length"), step = known_number(n, "step");
+  assume_at_most(1, step);
   if (step.is_constant() && *step.constant() < 1)
     throw operand_error(n, fmt::format("step is {}, but must be at least 1", step));
   check_size(n, "length", length);

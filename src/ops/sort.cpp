@@ -6,6 +6,7 @@
 #include <compare>
 #include <numeric>
 
+#include "ir/size_condition.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/elements.h"
@@ -57,6 +58,8 @@ Types infer(const Node& n) {
   const Dim count = known_number(n, "k");
   std::vector<Dim> dims = x.shape().dims();
   Dim& size = dims[static_cast<size_t>(axis)];
+  assume_at_most(0, count);
+  assume_at_most(count, size);
   if (count.constant().value_or(0) < 0 || (size - count).constant().value_or(0) < 0)
     throw operand_error(n, fmt::format("k is {}, but axis {} has {} elements", count, axis, size));
   size = count;
@@ -240,6 +243,8 @@ Types infer(const Node& n) {
   const Value indices = n.in("indices"), values = n.in("values");
   const int64_t axis = checked_axis("one_hot", n.attr("axis"), indices.rank() + 1);
   const Dim size = known_depth(n);
+  if (values.rank() == 1)
+    assume_equal(values.dim(0), 2);
   if (values.rank() != 1 || values.dim(0).constant().value_or(2) != 2)
     throw operand_error(n, "values must be two: one for off, one for on");
   std::vector<Dim> dims = indices.shape().dims();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/size_condition.h"
 #include "ops/lower_window.h"
 #include "ops/shapes.h"
 #include "ops/widening_matmul.h"
@@ -19,6 +20,7 @@ void check_ranks(const Node& n, int64_t x_rank, int64_t w_rank) {
 
 void check(const Node& n, const Dim& channels, const Dim& filters, const Dim& filter_channels) {
   const int64_t groups = n.attr("groups"), border = n.attr("border");
+  assume_multiple(filters, groups);
   if (groups < 1 || groups > INT32_MAX || filters.constant().value_or(0) % groups != 0)
     throw operand_error(n, fmt::format("{} filters do not divide into {} groups", filters, groups));
   if (border < 0 || border > UINT8_MAX)

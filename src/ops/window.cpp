@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/size_condition.h"
 #include "ops/shapes.h"
 #include "ops/words.h"
 
@@ -121,6 +122,9 @@ std::vector<Dim> count_windows(const Node& n, const Window& window, std::span<co
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Slide& slide = window.slides[i];
     const Dim extent = extent_of(slide, kernel[i]), padded = sizes[i] + slide.before + slide.after;
+    assume_at_most(1, kernel[i]);
+    for (const Dim& size : {sizes[i], kernel[i], extent})
+      assume_at_most(size, kLargestWindowed);
     if (kernel[i].is_constant() && *kernel[i].constant() <= 0)
       throw operand_error(n, fmt::format("the kernel has {} cells in spatial dimension {}", kernel[i], i));
     if (std::max(sizes[i].constant().value_or(0), kernel[i].constant().value_or(0)) > kLargestWindowed ||
@@ -130,6 +134,7 @@ std::vector<Dim> count_windows(const Node& n, const Window& window, std::span<co
       counts.push_back(ceil_div(sizes[i], slide.stride));
       continue;
     }
+    assume_at_most(extent, padded);
     if (extent.is_constant() && padded.is_constant() && *extent.constant() > *padded.constant())
       throw operand_error(
           n, fmt::format("a window of {} does not fit into spatial dimension {} of x: {}{}", extent, i,

@@ -99,14 +99,12 @@ class Meter {
         note_operations(fusion_.after.at(kernels++).cost.operations.evaluate(sizes), measured);
         note_types(*kernel, measured);
       } else if (const auto* host = std::get_if<HostStep>(&step)) {
-        measured = {.kind = MeasuredStep::Kind::Host,
-                    .name = std::string(host->call.node().op().name),
-                    .sources = labels_of(host->call.node())};
+        measured = {.kind = MeasuredStep::Kind::Host, .name = host->op, .sources = host->sources};
         note_types(*host, measured);
       } else if (const auto* loops = std::get_if<LoopsStep>(&step)) {
         measured = {.kind = MeasuredStep::Kind::Host, .name = "loops beside each other"};
         for (const HostStep& loop : loops->loops)
-          for (const std::string& source : labels_of(loop.call.node()))
+          for (const std::string& source : loop.sources)
             measured.sources.push_back(source);
         note_types(*loops, measured);
       } else if (const auto* view = std::get_if<AliasStep>(&step)) {

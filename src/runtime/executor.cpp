@@ -51,10 +51,11 @@ bool has_arena_on_host(const Program& program) {
 
 }  // namespace
 
-Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device)
-    : Executor(program, device, run_prepare(*program, device)) {}
+Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, PrepareConstants prepare)
+    : Executor(program, device, prepare(*program, device), prepare) {}
 
-Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, Prepared prepared)
+Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, Prepared prepared,
+                   PrepareConstants prepare)
     : program_(std::move(program)),
       device_(std::move(device)),
       device_memory_(device_->own_memory()),
@@ -73,9 +74,9 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
           [&](size_t i) { kernels_[i] = device_->load(program_->code[i]); });
   for (const Step& step : steps_)
     if (const auto* host = std::get_if<HostStep>(&step))
-      load_regions(*host);
+      load_regions(*host, prepare);
     else if (const auto* loops = std::get_if<LoopsStep>(&step))
-      std::ranges::for_each(loops->loops, [&](const HostStep& loop) { load_regions(loop); });
+      std::ranges::for_each(loops->loops, [&](const HostStep& loop) { load_regions(loop, prepare); });
   if (device_memory_ == nullptr)
     return;
   find_outputs_on_device();
@@ -88,24 +89,9 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
 
 Executor::~Executor() = default;
 
-void Executor::renew_constants() {
-  if (has_varying_weights(*program_)) {
-    std::vector<Tensor> renewed = constants_;  // where one cannot be made, those that are stay
-    runtime::renew_constants(*program_, device_, renewed);
-    constants_ = std::move(renewed);
-    if (device_memory_ != nullptr)
-      device_constants_ = upload_constants(*program_, constants_, *device_);
-    states_.clear();  // they know where the constants were
-  }
-  for (const auto& [program, executor] : regions_)
-    executor->renew_constants();
-  if (hot_sizes_)
-    hot_sizes_->renew_constants();
-}
-
-void Executor::load_regions(const HostStep& step) {
+void Executor::load_regions(const HostStep& step, PrepareConstants prepare) {
   for (const auto& [name, region] : step.regions)
-    regions_.emplace(region.get(), std::make_unique<Executor>(region, device_));
+    regions_.emplace(region.get(), std::make_unique<Executor>(region, device_, prepare));
 }
 
 std::vector<std::vector<size_t>> Executor::find_last_uses() const {

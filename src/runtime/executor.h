@@ -58,9 +58,12 @@ struct LayoutGraphs;
 
 class Executor {
  public:
-  // Loads the code and, unless the constants are given, runs the prepare part (see prepare.h).
-  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device);
-  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, Prepared prepared);
+  // Loads the code and, unless the constants are given, makes them (see prepare.h); those of nested programs,
+  // too.
+  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device,
+           PrepareConstants prepare = run_prepare);
+  Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> device, Prepared prepared,
+           PrepareConstants prepare = run_prepare);
   ~Executor();
 
   const Program& program() const { return *program_; }
@@ -108,7 +111,7 @@ class Executor {
 
  private:
   struct State;  // of one run
-  void load_regions(const HostStep& step);
+  void load_regions(const HostStep& step, PrepareConstants prepare);
   std::vector<std::vector<size_t>> find_last_uses() const;
   bool is_output(size_t slot) const;
   // For inputs of these sizes alone; null where this one is to run.
@@ -130,6 +133,7 @@ class Executor {
   void launch(const KernelStep& step, const Launch& launch, State& state) const;
   static ElementError element_error(const KernelStep& step);
   void run_on_host(const HostStep& step, State& state) const;
+  Data results_of(const HostStep& step, const Data& operands, State& state) const;
   void run_loops(const LoopsStep& step, State& state) const;
   Data operands_of(const HostStep& step, State& state) const;
   Tensor place_result(size_t slot, DType dtype, const Extents& extents, State& state) const;

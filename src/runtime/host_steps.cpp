@@ -1,8 +1,10 @@
-// host_steps.cpp — the steps of a program that are no kernels: nodes that the op's eval runs, and loops.
+// host_steps.cpp — the steps of a program that are no kernels: nodes that the op's eval runs, and control
+// flow.
 #include <cstring>
 
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/executor_state.h"
+#include "runtime/run_control.h"
 #include "runtime/run_loop.h"
 #include "tensor/byte_count.h"
 
@@ -11,13 +13,13 @@ namespace {
 
 // An error says which node it is in.
 template <class F>
-Data with_node(const Node& node, F&& run) {
+Data with_node(const HostStep& step, F&& run) {
   try {
     return run();
   } catch (const ElementError& error) {  // of a nested graph
-    throw ElementError(fmt::format("{}: {}", node.describe(), error.what()));
+    throw ElementError(fmt::format("{}: {}", step.described, error.what()));
   } catch (...) {
-    return with_context([&] { return node.describe(); }, []() -> Data { throw; });
+    return with_context([&] { return step.described; }, []() -> Data { throw; });
   }
 }
 
@@ -70,32 +72,34 @@ Tensor Executor::place_result(size_t slot, DType dtype, const Extents& extents, 
 std::unique_ptr<LoopRun> Executor::start_loop(const HostStep& step, const Data& operands, int threads,
                                               State& state) const {
   const auto body = step.regions.find("body");
-  if (body == step.regions.end())
+  if (!step.control || body == step.regions.end())
     return nullptr;
-  const Call call(step.call.node(), operands, *state.options.random);
-  return LoopRun::start(call, *regions_.at(body->second.get()),
+  return LoopRun::start(*step.control, operands, *regions_.at(body->second.get()),
                         {.threads = threads, .random = state.options.random},
                         [&](size_t result, DType dtype, const Extents& extents) {
                           return place_result(step.writes[result], dtype, extents, state);
                         });
 }
 
+Data Executor::results_of(const HostStep& step, const Data& operands, State& state) const {
+  const auto region = [&](std::string_view name) -> const Executor& {
+    return *regions_.at(step.regions.find(name)->second.get());
+  };
+  const RunOptions options{.threads = state.options.threads, .random = state.options.random};
+  if (step.control) {
+    if (const auto loop = start_loop(step, operands, state.options.threads, state))
+      return loop->run();
+    return run_control(*step.control, operands, region, options);
+  }
+  const Call::RunRegion run_region = [&](std::string_view name, const Data& inputs) {
+    return region(name).run(inputs, options);
+  };
+  return step.call->eval(operands, *state.options.random, step.regions.empty() ? nullptr : &run_region);
+}
+
 void Executor::run_on_host(const HostStep& step, State& state) const {
   const Data operands = operands_of(step, state);
-  const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
-    return regions_.at(step.regions.find(region)->second.get())
-        ->run(inputs, {.threads = state.options.threads, .random = state.options.random});
-  };
-  store_results(
-      step,
-      with_node(step.call.node(),
-                [&] {
-                  if (const auto loop = start_loop(step, operands, state.options.threads, state))
-                    return loop->run();
-                  return step.call.node().op().eval(Call(step.call.node(), operands, *state.options.random,
-                                                         step.regions.empty() ? nullptr : &run_region));
-                }),
-      state);
+  store_results(step, with_node(step, [&] { return results_of(step, operands, state); }), state);
 }
 
 void Executor::run_loops(const LoopsStep& step, State& state) const {
@@ -110,7 +114,7 @@ void Executor::run_loops(const LoopsStep& step, State& state) const {
   std::vector<std::unique_ptr<LoopRun>> runs;
   for (const HostStep& loop : step.loops) {
     operands.push_back(operands_of(loop, state));
-    with_node(loop.call.node(), [&] {
+    with_node(loop, [&] {
       runs.push_back(start_loop(loop, operands.back(), 1, state));
       return Data();
     });
@@ -121,21 +125,21 @@ void Executor::run_loops(const LoopsStep& step, State& state) const {
   }
   shared_pool(threads).run(static_cast<int64_t>(runs.size()), [&](int64_t task, int) {
     const auto i = static_cast<size_t>(task);
-    results[i] = with_node(step.loops[i].call.node(), [&] { return runs[i]->run(); });
+    results[i] = with_node(step.loops[i], [&] { return runs[i]->run(); });
   });
   for (size_t i = 0; i < runs.size(); ++i)
     store_results(step.loops[i], std::move(results[i]), state);
 }
 
 void Executor::store_results(const HostStep& step, Data results, State& state) const {
-  const Node& node = step.call.node();
+  const bool has_regions = step.control || !step.call->node().regions().empty();
   const size_t known = state.bindings.size();
   for (size_t i = 0; i < step.writes.size(); ++i) {
     const size_t slot = step.writes[i];
     if (!fits(results[i], slots_[slot].type, state.bindings) &&
-        (node.regions().empty() || !resize_empty(results[i], slots_[slot].type, state.bindings)))
-      throw user_error("{}: {}: result {} should be {}{}, but came out as {}", node.describe(),
-                       node.op().name, i, slots_[slot].type, bindings_text(slots_[slot].type, state.bindings),
+        (!has_regions || !resize_empty(results[i], slots_[slot].type, state.bindings)))
+      throw user_error("{}: {}: result {} should be {}{}, but came out as {}", step.described, step.op, i,
+                       slots_[slot].type, bindings_text(slots_[slot].type, state.bindings),
                        type_of(results[i]));
     if (slots_[slot].home == Home::Own) {
       state.own[slot] = detached(std::move(results[i]), state);

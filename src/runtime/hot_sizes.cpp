@@ -48,13 +48,6 @@ const Executor* HotSizes::find(const Bindings& sizes) {
   return asked.program.get();
 }
 
-void HotSizes::renew_constants() {
-  const std::lock_guard lock(mutex_);
-  for (const std::unique_ptr<Known>& each : known_)
-    if (each->program)
-      each->program->renew_constants();
-}
-
 // Those that have a program, or wait for one, stay known: they are few.
 HotSizes::Known& HotSizes::known(const Bindings& sizes) {
   const auto it = std::ranges::find_if(known_, [&](const auto& each) { return each->sizes == sizes; });

@@ -19,6 +19,11 @@ struct Prepared {
 // again, and those in memory are given up, but for programs some of whose weights vary.
 Prepared run_prepare(Program& program, const std::shared_ptr<Device>& device);
 
+// The same of a saved program, whose constants lie in its file as kernels read them: see freeze_constants.
+Prepared frozen_constants(Program& program, const std::shared_ptr<Device>& device);
+
+using PrepareConstants = Prepared (*)(Program& program, const std::shared_ptr<Device>& device);
+
 // Whether some of a program's weights vary (see Literal): it keeps what its constants are made of, so that
 // those that are made of such weights can be made anew.
 bool has_varying_weights(const Program& program);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ir/fit.h"
-#include "ir/size_checks.h"
+#include "ir/size_condition.h"
 #include "lowering/kernel_graph.h"
 #include "runtime/step.h"
 #include "target/target.h"
@@ -45,7 +45,7 @@ struct Program {
   std::vector<Step> steps;
   Prepare prepare;
   std::vector<KernelCode> code;
-  std::shared_ptr<SizeChecks> size_checks;  // null where all sizes are known
+  std::shared_ptr<SizeCheck> size_checks;  // null where all sizes are known
 };
 
 // Whether some steps are no kernels: only those take calls of the random generator.

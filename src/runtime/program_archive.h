@@ -101,6 +101,11 @@ class ProgramArchive {
     all(slot.number, slot.alias);
   }
 
+  void visit(SizeCondition& condition) {
+    visit_enum(condition.kind, SizeCondition::Kind::Multiple);
+    all(condition.a, condition.b, condition.described);
+  }
+
   // --- steps ---
 
   void visit(Step& step) {
@@ -118,7 +123,15 @@ class ProgramArchive {
     all(step.op, step.described, step.sources, step.from, step.to, step.on_device);
   }
 
-  // What a host step has besides its node.
+  void visit(ControlFlow& control) {
+    visit_enum(control.kind, ControlFlow::Kind::Scan);
+    all(control.has_trip_count, control.has_condition, control.carried, control.scanned, control.captured,
+        control.axes, control.reversed, control.output_axes, control.output_reversed, control.ends_by_count);
+  }
+
+  // Of one that is no control flow, its node follows.
+  void visit_description(HostStep& step) { all(step.op, step.described, step.sources, step.control); }
+  // What a host step has besides.
   void visit_places(HostStep& step) {
     all(step.reads, step.writes);
     uint64_t count = step.regions.size();

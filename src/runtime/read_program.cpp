@@ -1,7 +1,5 @@
 #include "runtime/read_program.h"
 
-#include <cstring>
-
 #include "base/error.h"
 #include "runtime/program_archive.h"
 #include "tensor/packing.h"
@@ -15,11 +13,11 @@ constexpr int kMostNested = 64;
 
 class Reader : public ProgramArchive<Reader> {
  public:
-  Reader(const ProgramFile& file, std::string_view target, const GraphParts* parts)
+  Reader(const ProgramFile& file, std::string_view target, ParseCall parse_call)
       : file_(file),
         image_(file.bytes_of(code_section(target))),
         weights_(file.offset_of(kWeightsSection)),
-        parts_(parts) {
+        parse_call_(parse_call) {
     const std::span<const std::byte> bytes = file.bytes_of(tables_section(target));
     rest_ = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     uint64_t texts = 0;
@@ -159,12 +157,16 @@ class Reader : public ProgramArchive<Reader> {
   }
 
   HostStep read_host_step() {
-    std::string op, described, graph;
-    all(op, described, graph);
-    if (parts_ == nullptr)
-      throw unsupported("{}: {} runs in the reference evaluator, which this runtime does without", described,
-                        op);
-    HostStep step{.call = parts_->call(graph), .reads = {}, .writes = {}, .regions = {}};
+    HostStep step;
+    visit_description(step);
+    if (!step.control) {
+      std::string graph;
+      text(graph);
+      if (parse_call_ == nullptr)
+        throw unsupported("{}: {} runs in the reference evaluator, which this runtime does without",
+                          step.described, step.op);
+      step.call = parse_call_(graph);
+    }
     visit_places(step);
     return step;
   }
@@ -177,57 +179,48 @@ class Reader : public ProgramArchive<Reader> {
     all(step.reads, step.writes);
   }
 
-  void size_checks(std::shared_ptr<SizeChecks>& checks) {
-    uint64_t parts = 0;
-    count(parts);
-    std::vector<SizeCheckText> texts(parts);
-    for (SizeCheckText& each : texts) {
-      visit(each.graph);
-      uint64_t contents = 0;
-      count(contents);
-      for (uint64_t i = 0; i < contents; ++i)
-        each.contents.push_back(content());
-    }
-    if (texts.empty())
-      return;
-    if (parts_ == nullptr)
-      throw unsupported("the sizes of its inputs are open, which this runtime cannot check");
-    checks = parts_->size_checks(texts);
-  }
-
-  std::optional<Content> content() {
-    bool has_tensor = false;
-    std::optional<std::vector<Dim>> dims;
-    all(has_tensor, dims);
-    if (!has_tensor)
-      return dims ? std::optional(Content{.tensor = std::nullopt, .dims = dims}) : std::nullopt;
-    return Content{.tensor = tensor(), .dims = dims};
-  }
-
-  Tensor tensor() {
-    DType dtype{};
-    Extents extents;
-    all(dtype, extents);
-    if (dtype == DType::String)
-      return strings(extents);
-    std::string bytes;
-    text(bytes);
-    Tensor made(dtype, extents);
-    if (made.bytes().size() != bytes.size())
-      refuse();
-    std::memcpy(made.mutable_bytes().data(), bytes.data(), bytes.size());
-    return made;
+  void size_checks(std::shared_ptr<SizeCheck>& checks) {
+    std::vector<SizeCondition> conditions;
+    visit(conditions);
+    if (!conditions.empty())
+      checks = std::make_shared<SizeConditions>(std::move(conditions));
   }
 
   const ProgramFile& file_;
   const std::span<const std::byte> image_;
   const uint64_t weights_;  // where they begin in the file
-  const GraphParts* const parts_;
+  const ParseCall parse_call_;
   std::string_view rest_;
   std::vector<std::string_view> texts_;
   std::vector<std::optional<Dim>> dims_;  // of the texts that are sizes
   int depth_ = 0;
 };
+
+// Whether the nested programs of control flow take and give what it says.
+bool is_sound_control(const HostStep& step) {
+  const ControlFlow& control = *step.control;
+  const auto fits = [&](std::string_view name, uint64_t inputs, uint64_t outputs) {
+    const auto region = step.regions.find(name);
+    return region != step.regions.end() && region->second->inputs.size() == inputs &&
+           region->second->outputs.size() == outputs;
+  };
+  if (control.operand_count() != step.reads.size())
+    return false;
+  const uint64_t results = step.writes.size();
+  if (control.kind == ControlFlow::Kind::If)
+    return control.has_condition && control.operand_count() == 1 + control.captured &&
+           fits("then", control.captured, results) && fits("else", control.captured, results);
+  if (control.carried > results ||
+      !fits("body", control.leading() + control.carried + control.scanned + control.captured,
+            control.leading() + results))
+    return false;
+  if (control.kind == ControlFlow::Kind::While)
+    return control.scanned == 0;
+  const uint64_t collected = results - control.carried;
+  return control.scanned > 0 && control.axes.size() == control.scanned &&
+         control.reversed.size() == control.scanned && control.output_axes.size() == collected &&
+         control.output_reversed.size() == collected;
+}
 
 // That all numbers stand for something there is.
 void check_numbers(const Program& program) {
@@ -246,9 +239,10 @@ void check_numbers(const Program& program) {
                   std::ranges::all_of(program.outputs, has_slot);
   for (const PrepareStep& step : program.prepare.steps)
     is_sound = is_sound && has_slot(step.slot);
-  const auto check_regions = [](const HostStep& step) {
+  const auto check_host = [&](const HostStep& step) {
     for (const auto& [name, region] : step.regions)
       check_numbers(*region);
+    is_sound = is_sound && !step.sources.empty() && (!step.control || is_sound_control(step));
   };
   for (const Step& step : program.steps) {
     for_each_slot(step, [&](size_t slot) { is_sound = is_sound && has_slot(slot); });
@@ -256,9 +250,9 @@ void check_numbers(const Program& program) {
       is_sound = is_sound && kernel->code < program.code.size() &&
                  kernel->regions.size() == program.code[kernel->code].regions && !kernel->sources.empty();
     else if (const auto* host = std::get_if<HostStep>(&step))
-      check_regions(*host);
+      check_host(*host);
     else if (const auto* loops = std::get_if<LoopsStep>(&step))
-      std::ranges::for_each(loops->loops, check_regions);
+      std::ranges::for_each(loops->loops, check_host);
   }
   if (!is_sound)
     refuse();
@@ -269,10 +263,10 @@ void check_numbers(const Program& program) {
 std::string tables_section(std::string_view target) { return fmt::format("tables {}", target); }
 std::string code_section(std::string_view target) { return fmt::format("code {}", target); }
 
-ReadProgram read_program(const ProgramFile& file, std::string_view target, const GraphParts* parts) {
+ReadProgram read_program(const ProgramFile& file, std::string_view target, ParseCall parse_call) {
   return with_context([&] { return file.path().string(); },
                       [&] {
-                        ReadProgram made = Reader(file, target, parts).read();
+                        ReadProgram made = Reader(file, target, parse_call).read();
                         check_numbers(*made.program);
                         return made;
                       });

@@ -7,11 +7,8 @@
 
 namespace tenon::runtime {
 
-// What is made of the text of a graph, by who has the ops. A runtime without them has none.
-struct GraphParts {
-  OpCall (*call)(const std::string& graph);
-  std::shared_ptr<SizeChecks> (*size_checks)(const std::vector<SizeCheckText>& texts);
-};
+// Makes a node of the text of its graph, for who has the ops.
+using ParseCall = std::shared_ptr<const OpCall> (*)(const std::string& graph);
 
 struct ReadProgram {
   std::shared_ptr<Program> program;
@@ -23,8 +20,8 @@ struct ReadProgram {
 std::string tables_section(std::string_view target);
 std::string code_section(std::string_view target);
 
-// Without graph parts, a step that needs them is an UnsupportedError that names it. Tables that cannot be are
-// a user_error.
-ReadProgram read_program(const ProgramFile& file, std::string_view target, const GraphParts* parts);
+// Where calls cannot be parsed (null), a step that is one is an UnsupportedError that names it. Tables that
+// cannot be are a user_error.
+ReadProgram read_program(const ProgramFile& file, std::string_view target, ParseCall parse_call);
 
 }  // namespace tenon::runtime

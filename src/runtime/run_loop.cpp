@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include "ops/control.h"
 #include "tensor/wide.h"
 
 namespace tenon::runtime {
@@ -73,19 +72,20 @@ void LoopRun::Sliced::scatter(int64_t iteration) {
 
 // --- before the first iteration ---
 
-LoopRun::LoopRun(const Call& loop)
-    : node_(loop.node()),
-      leading_(node_.is("scan") ? 0 : 1),
-      carried_(tensors_of(loop.all("carried"))),
-      captured_(tensors_of(loop.all("captured"))) {}
+LoopRun::LoopRun(const ControlFlow& loop, const ControlOperands& operands, const Program& body)
+    : loop_(loop),
+      body_(body),
+      leading_(loop.leading()),
+      carried_(tensors_of(operands.carried)),
+      captured_(tensors_of(operands.captured)) {}
 
-std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Executor& body, const RunOptions& options,
-                                        const Place& place) {
-  for (const OperandDecl& operand : loop.node().op().operands)
-    if (!are_numbers(loop.all(operand.name)))
-      return nullptr;
-  std::unique_ptr<LoopRun> run(new LoopRun(loop));
-  if (!body.knows_input_sizes() || !run->read_iterations(loop))
+std::unique_ptr<LoopRun> LoopRun::start(const ControlFlow& loop, std::span<const Datum> operands,
+                                        const Executor& body, const RunOptions& options, const Place& place) {
+  if (loop.kind == ControlFlow::Kind::If || !are_numbers(operands))
+    return nullptr;
+  const ControlOperands given(loop, operands);
+  std::unique_ptr<LoopRun> run(new LoopRun(loop, given, body.program()));
+  if (!body.knows_input_sizes() || !run->read_iterations(given))
     return nullptr;
   const Data inputs = run->first_inputs();
   const std::optional<std::vector<Extents>> outputs = body.output_extents(inputs);
@@ -96,29 +96,28 @@ std::unique_ptr<LoopRun> LoopRun::start(const Call& loop, const Executor& body, 
 }
 
 // How many iterations there are, and what each has of what is scanned; false where there are none, or where
-// eval says what is wrong.
-bool LoopRun::read_iterations(const Call& loop) {
-  if (node_.is("scan")) {
-    const std::vector<Tensor> scanned = loop.tensors("scanned");
-    const std::vector<int64_t>&axes = node_.attr("axes"), &reversed = node_.attr("reversed");
+// run_control says what is wrong.
+bool LoopRun::read_iterations(const ControlOperands& operands) {
+  if (loop_.kind == ControlFlow::Kind::Scan) {
+    const std::vector<Tensor> scanned = tensors_of(operands.scanned);
     for (size_t i = 0; i < scanned.size(); ++i) {
-      const std::optional<int64_t> axis = find_axis(axes[i], scanned[i].rank());
+      const std::optional<int64_t> axis = find_axis(loop_.axes[i], scanned[i].rank());
       if (!axis)
         return false;
-      scanned_.emplace_back(scanned[i], *axis, reversed[i] != 0);
+      scanned_.emplace_back(scanned[i], *axis, loop_.reversed[i] != 0);
     }
     iterations_ = scanned_.front().iterations;
     return iterations_ > 0 && std::all_of(scanned_.begin(), scanned_.end(), [&](const Sliced& sliced) {
              return sliced.iterations == iterations_;
            });
   }
-  const auto number = [&](std::string_view name, int64_t otherwise) {
-    if (!loop.has(name))
+  const auto number = [](const Tensor* tensor, int64_t otherwise) {
+    if (tensor == nullptr)
       return otherwise;
-    return loop.in(name).count() == 1 ? widen<int64_t>(loop.in(name)).front() : 0;
+    return tensor->count() == 1 ? widen<int64_t>(*tensor).front() : 0;
   };
-  iterations_ = number("trip_count", std::numeric_limits<int64_t>::max());
-  return iterations_ > 0 && number("condition", 1) != 0;
+  iterations_ = number(operands.trip_count, std::numeric_limits<int64_t>::max());
+  return iterations_ > 0 && number(operands.condition, 1) != 0;
 }
 
 // What the first iteration gets, as far as sizes go; the places are those of the body's inputs.
@@ -150,12 +149,12 @@ bool LoopRun::place_results(const std::vector<Extents>& outputs, const Place& pl
     if (outputs[leading_ + i] != carried_[i].extents())
       return false;
   const std::span<const Extents> slices = std::span(outputs).subspan(leading_ + carried_.size());
-  if (!slices.empty() && !ends_by_count(node_))
+  if (!slices.empty() && !loop_.ends_by_count)
     return false;
   std::vector<int64_t> axes(slices.size()), reversed(slices.size());
-  if (node_.is("scan")) {
-    axes = node_.attr("output_axes").as<Attribute::Ints>();
-    reversed = node_.attr("output_reversed").as<Attribute::Ints>();
+  if (loop_.kind == ControlFlow::Kind::Scan) {
+    axes = loop_.output_axes;
+    reversed = loop_.output_reversed;
   }
   std::vector<Extents> wholes(slices.begin(), slices.end());
   for (size_t i = 0; i < slices.size(); ++i) {
@@ -170,10 +169,11 @@ bool LoopRun::place_results(const std::vector<Extents>& outputs, const Place& pl
     if (iterations_ > 1)
       spare_.emplace_back(carried_[i].dtype(), carried_[i].extents());
   }
-  const std::vector<Value> collected = LoopBody(node_).collected;
-  for (size_t i = 0; i < wholes.size(); ++i)
-    collected_.emplace_back(place(carried_.size() + i, collected[i].dtype(), wholes[i]), axes[i],
-                            reversed[i] != 0);
+  const std::span<const size_t> collected = std::span(body_.outputs).subspan(leading_ + carried_.size());
+  for (size_t i = 0; i < wholes.size(); ++i) {
+    const DType dtype = body_.slots[collected[i]].type.as_tensor().dtype;
+    collected_.emplace_back(place(carried_.size() + i, dtype, wholes[i]), axes[i], reversed[i] != 0);
+  }
   return true;
 }
 

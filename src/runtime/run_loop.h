@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "ir/evaluate.h"
+#include "runtime/control_flow.h"
 #include "runtime/repeated_runs.h"
 
 namespace tenon::runtime {
@@ -15,10 +15,10 @@ class LoopRun {
   // Gives a tensor whose elements may be written: result number `result`, of these sizes.
   using Place = std::function<Tensor(size_t result, DType dtype, const Extents& extents)>;
 
-  // Nothing where the op's eval must run it: there is no iteration, a dynamic number of them is
+  // Nothing where run_control must run it: there is no iteration, a dynamic number of them is
   // collected, a value is no tensor of numbers, or has other sizes in another iteration.
-  static std::unique_ptr<LoopRun> start(const Call& loop, const Executor& body, const RunOptions& options,
-                                        const Place& place);
+  static std::unique_ptr<LoopRun> start(const ControlFlow& loop, std::span<const Datum> operands,
+                                        const Executor& body, const RunOptions& options, const Place& place);
 
   // Whether all these loops, of which some may not have started, take less time concurrently, each in a
   // thread of its own, than sequentially, with the kernels of each iteration in all threads.
@@ -42,15 +42,16 @@ class LoopRun {
     void scatter(int64_t iteration);      // or the whole from it
   };
 
-  explicit LoopRun(const Call& loop);
+  LoopRun(const ControlFlow& loop, const ControlOperands& operands, const Program& body);
 
-  bool read_iterations(const Call& loop);
+  bool read_iterations(const ControlOperands& operands);
   Data first_inputs();
   bool place_results(const std::vector<Extents>& outputs, const Place& place);
   void run_iteration(int64_t iteration);
 
-  const Node& node_;
-  const size_t leading_;    // inputs and outputs of the body of a while: the iteration, and whether to go on
+  const ControlFlow& loop_;
+  const Program& body_;
+  const size_t leading_;
   int64_t iterations_ = 0;  // at most
   int64_t iteration_ = 0;
   uint8_t go_on_ = 1;

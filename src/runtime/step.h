@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ir/op_call.h"
+#include "runtime/control_flow.h"
 
 namespace tenon::runtime {
 
@@ -66,11 +67,15 @@ struct KernelStep {
 // node "a", "b", "c" and 4 more
 std::string describe_sources(const std::vector<std::string>& sources);
 
-// An op without a kernel: its eval runs.
+// An op without a kernel: its eval runs, or it is control flow over nested programs.
 struct HostStep {
-  OpCall call;
-  std::vector<size_t> reads, writes;
-  std::map<std::string, std::shared_ptr<Program>, std::less<>> regions;  // what its nested graphs became
+  std::string op;
+  std::string described;                         // how an error speaks of the node
+  std::vector<std::string> sources;              // nodes of the user's model; at least one
+  std::shared_ptr<const OpCall> call = nullptr;  // null where a saved program is control flow
+  std::optional<ControlFlow> control = {};       // where its nested graphs became programs
+  std::vector<size_t> reads = {}, writes = {};
+  std::map<std::string, std::shared_ptr<Program>, std::less<>> regions = {};  // what its nested graphs became
 };
 
 // Loops that do not need each other, so that they may run at once.

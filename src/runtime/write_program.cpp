@@ -62,21 +62,19 @@ class Writer : public ProgramArchive<Writer> {
     for (PrepareStep& step : prepare.steps) {
       Weight& weight = prepare.weights[step.weights.front()];
       all(step.slot, weight.name);
-      tensor(weight.literal.tensor(), true);
+      tensor(weight.literal.tensor());
     }
   }
 
-  void tensor(const Tensor& tensor, bool is_placed) {
+  void tensor(const Tensor& tensor) {
     DType dtype = tensor.dtype();
     Extents extents = tensor.extents();
     all(dtype, extents);
     if (dtype == DType::String) {
       std::vector<std::string> strings = tensor.strings();
       visit(strings);
-    } else if (is_placed) {
-      append_number(body_, place_(tensor));
     } else {
-      text({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});
+      append_number(body_, place_(tensor));
     }
   }
 
@@ -103,10 +101,9 @@ class Writer : public ProgramArchive<Writer> {
   }
 
   void write(HostStep& step) {
-    const Node& node = step.call.node();
-    text(std::string(node.op().name));
-    text(node.describe());
-    text(print_by_hash(node.graph()));
+    visit_description(step);
+    if (!step.control)
+      text(print_by_hash(step.call->node().graph()));
     visit_places(step);
   }
 
@@ -117,23 +114,9 @@ class Writer : public ProgramArchive<Writer> {
     all(step.reads, step.writes);
   }
 
-  void size_checks(const std::shared_ptr<SizeChecks>& checks) {
-    const std::vector<SizeCheckText> texts = checks ? checks->texts() : std::vector<SizeCheckText>();
-    append_number(body_, texts.size());
-    for (const auto& [graph, contents] : texts) {
-      text(graph);
-      append_number(body_, contents.size());
-      for (const std::optional<Content>& content : contents)
-        write(content);
-    }
-  }
-
-  void write(const std::optional<Content>& content) {
-    bool has_tensor = content && content->tensor;
-    std::optional<std::vector<Dim>> dims = content ? content->dims : std::nullopt;
-    all(has_tensor, dims);
-    if (has_tensor)
-      tensor(*content->tensor, false);
+  void size_checks(const std::shared_ptr<SizeCheck>& checks) {
+    std::vector<SizeCondition> conditions = checks ? checks->conditions() : std::vector<SizeCondition>();
+    visit(conditions);
   }
 
   const std::function<uint64_t(const Tensor&)>& place_;

@@ -35,7 +35,7 @@ std::string steps_of(const std::string& text, std::string_view gpu = "sm_90") {
     if (const auto* kernel = std::get_if<runtime::KernelStep>(&step))
       steps += kernel->name() + "; ";
     if (const auto* host = std::get_if<runtime::HostStep>(&step))
-      steps += fmt::format("host {}; ", host->call.node().op().name);
+      steps += fmt::format("host {}; ", host->op);
   }
   return steps;
 }

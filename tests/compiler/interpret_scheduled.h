@@ -82,14 +82,14 @@ class InterpretedGraph {
     for (size_t slot : step.reads)
       operands.push_back(data_[slot]);
     const Call::RunRegion run_region = [&](std::string_view region, const Data& inputs) {
-      return InterpretedGraph(step.call.node().region(region), context_).run(inputs, random);
+      return InterpretedGraph(step.call->node().region(region), context_).run(inputs, random);
     };
-    Data results = step.call.node().op().eval(
-        Call(step.call.node(), operands, random, step.call.node().regions().empty() ? nullptr : &run_region));
+    Data results =
+        step.call->eval(operands, random, step.call->node().regions().empty() ? nullptr : &run_region);
     for (size_t i = 0; i < results.size(); ++i) {
       const Type& type = program_.slots[step.writes[i]].type;
       if (!fits(results[i], type, bindings_) && !resize_empty(results[i], type, bindings_))
-        throw user_error("{}: result {} should be {}", step.call.node().describe(), i, type);
+        throw user_error("{}: result {} should be {}", step.call->node().describe(), i, type);
       data_[step.writes[i]] = std::move(results[i]);
     }
   }

@@ -52,9 +52,8 @@ bool runs_in_place(std::string_view text, const Data& operands) {
     if (const auto* host = std::get_if<HostStep>(&step); host != nullptr && host->regions.contains("body")) {
       RandomGenerator random;
       const auto place = [](size_t, DType dtype, const Extents& extents) { return Tensor(dtype, extents); };
-      const std::unique_ptr<Executor> body = compile(host->call.node().region("body"), without_cache());
-      return LoopRun::start(Call(host->call.node(), operands, random), *body, {.random = &random}, place) !=
-             nullptr;
+      const std::unique_ptr<Executor> body = compile(host->call->node().region("body"), without_cache());
+      return LoopRun::start(*host->control, operands, *body, {.random = &random}, place) != nullptr;
     }
   ADD_FAILURE() << "there is no loop";
   return false;

@@ -15,7 +15,7 @@ std::string steps_of(std::string_view text, const compiler::CompileContext& cont
     if (const auto* kernel = std::get_if<runtime::KernelStep>(&step))
       steps.push_back(kernel->name());
     if (const auto* host = std::get_if<runtime::HostStep>(&step))
-      steps.emplace_back(host->call.node().op().name);
+      steps.emplace_back(host->op);
     if (const auto* copy = std::get_if<runtime::CopyStep>(&step)) {
       constexpr std::string_view kPlaces[] = {"device", "host", "caller"};
       steps.push_back(fmt::format("{} to {}", scheduled.program->slots[copy->slot].name,

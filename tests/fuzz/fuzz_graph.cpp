@@ -1,6 +1,7 @@
 // fuzz_graph.cpp — random graphs of all ops there are: what the gate lets through must lint, print and parse
 // back to the same graph, clone to the same graph, show in every view, and run to results of the types that
-// inference promised.
+// inference promised. What infer assumes of symbols must refuse the sizes that infer itself refuses, and no
+// others.
 //
 //   fuzz_graph COUNT SEED [FIRST]      graph i of a seed is always the same; FIRST goes straight to one
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "ir/evaluate.h"
 #include "ir/lint.h"
 #include "ir/parse.h"
+#include "ir/size_checks.h"
 #include "views/views.h"
 
 namespace tenon {
@@ -21,6 +23,51 @@ void expect_same(const Graph& a, const Graph& b, std::string_view how) {
   const std::string what = difference(a, b);
   if (!what.empty() || structural_hash(a) != structural_hash(b))
     throw InternalError(fmt::format("{} gives another graph: {}\n{}", how, what, print(a)));
+}
+
+bool refuses(SizeCheck& check, const Bindings& sizes) {
+  try {
+    check.check(sizes);
+    return false;
+  } catch (const UserError&) {
+    return true;
+  }
+}
+
+// Whether all nodes are of known ranks, and what they index by tuples, too. The others run on the host, where
+// eval checks what it gets.
+bool knows_ranks(const Graph& graph) {
+  return std::ranges::all_of(graph.nodes(), [](const Node* node) {
+    return (!node->is("scatter_nd") || node->in("indices").dim(-1).is_constant()) &&
+           std::ranges::all_of(node->results(), [](Value result) {
+             return !result.type().is_tensor() || result.shape().ranked();
+           });
+  });
+}
+
+bool knows_all_symbols(const Graph& graph, const Bindings& sizes) {
+  for (const Node* node : graph.nodes())
+    for (Value operand : node->operands())
+      for (const std::string& symbol : symbols_of(operand.type()))
+        if (!sizes.contains(symbol))
+          return false;
+  return true;
+}
+
+void check_conditions(const Graph& graph) {
+  if (!knows_ranks(graph))
+    return;
+  SizeChecks asked(graph);
+  SizeConditions assumed(asked.conditions());
+  for (int64_t n = 1; n < 5; ++n)
+    for (int64_t m = 1; m < 5; ++m) {
+      const Bindings sizes = {{"m", m}, {"n", n}};
+      const bool wanted = refuses(asked, sizes), got = refuses(assumed, sizes);
+      // Others are asked for when they are known.
+      if (wanted != got && (wanted || knows_all_symbols(graph, sizes)))
+        throw InternalError(fmt::format("for n = {} and m = {}, infer {} what its conditions {}\n{}", n, m,
+                                        wanted ? "refuses" : "takes", got ? "refuse" : "take", print(graph)));
+    }
 }
 
 void check(uint64_t seed) {
@@ -50,6 +97,7 @@ void check(uint64_t seed) {
     if (shown.empty())
       throw InternalError(fmt::format("as {} it is nothing\n{}", view.name, text));
   }
+  check_conditions(*graph);
   Data inputs;
   for (Value input : graph->inputs())
     inputs.emplace_back(random.input_for(input.type().as_tensor()));

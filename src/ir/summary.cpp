@@ -1,4 +1,4 @@
-#include "cli/summary.h"
+#include "ir/summary.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 #include "ir/type.h"
 #include "tensor/wide.h"
 
-namespace tenon::cli {
+namespace tenon {
 namespace {
 
 constexpr size_t kShown = 6;
@@ -79,4 +79,4 @@ std::string summarize(const Datum& datum, const std::string& indent) {
 
 std::string summary(const Datum& datum) { return summarize(datum, "  "); }
 
-}  // namespace tenon::cli
+}  // namespace tenon
