@@ -27,6 +27,8 @@ void AssignText::run_assign(const Assign& assign) {
   load_vectors(assign);
   if (!at_ || !at_->is_whole)
     return run_one(assign, {});
+  if (is_pair(assign))
+    return store_pair(assign);
   std::vector<std::string> stored_vectors;  // empty for places that are written one by one
   for (const Place& place : assign.places) {
     stored_vectors.emplace_back();
@@ -74,6 +76,27 @@ bool AssignText::copy_async(const Assign& assign) {
   else
     copy_one();
   return true;
+}
+
+// Both elements of a word of fragments, converted from f32.
+bool AssignText::is_pair(const Assign& assign) const {
+  const Place& place = assign.places.front();
+  const Scalar& value = assign.values.front();
+  return storage_.at(place.buffer).kind == Storage::Kind::Fragments && assign.combine.empty() &&
+         at_->loop->variable == quads_.at(place.buffer).of_two && at_->vector == 2 &&
+         value.kind() == Scalar::Kind::Apply && value.function() == Function::Cast &&
+         value.operands().front().dtype() == DType::F32;
+}
+
+void AssignText::store_pair(const Assign& assign) {
+  const Place& place = assign.places.front();
+  const std::string pair = names_.fresh("pair");
+  writer_.line("float {}[2];", pair);
+  for_each_lane([&] {
+    writer_.line("{}[{}] = {};", pair, at_->lane, value_of(assign.values.front().operands().front()).text);
+  });
+  writer_.line("{} = {}({}[0], {}[1]);", word_of_fragments(place.buffer),
+               preamble_.use(dtype_of(place) == DType::F16 ? "pack_f16" : "pack_bf16"), pair, pair);
 }
 
 void AssignText::run_one(const Assign& assign, const std::vector<std::string>& stored_vectors) {

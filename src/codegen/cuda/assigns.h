@@ -42,6 +42,8 @@ class AssignText : protected ScalarText {
  private:
   // Whether there is an instruction for it.
   bool copy_async(const loops::Assign& assign);
+  bool is_pair(const loops::Assign& assign) const;
+  void store_pair(const loops::Assign& assign);
   void run_one(const loops::Assign& assign, const std::vector<std::string>& stored_vectors);
   void refuse_scattered_combine(const loops::Assign& assign) const;
 };

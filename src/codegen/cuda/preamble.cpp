@@ -181,6 +181,18 @@ __device__ __forceinline__ void set_half(unsigned& word, int half, unsigned shor
   word = half == 0 ? bits : word | (unsigned)bits << 16;
 }
 )"},
+      {"pack_f16", R"(__device__ __forceinline__ unsigned pack_f16(float first, float second) {
+  unsigned word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+)"},
+      {"pack_bf16", R"(__device__ __forceinline__ unsigned pack_bf16(float first, float second) {
+  unsigned word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+)"},
       {"multiply_add_bf16",
        R"(// 16 x 16 by 16 x 8 elements of a warp; each thread has two sums of row lane / 4 and two of the eighth after.
 __device__ __forceinline__ void multiply_add_bf16(float& s0, float& s1, float& s2, float& s3,

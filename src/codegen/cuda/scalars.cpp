@@ -281,16 +281,19 @@ Expression ScalarText::stored_value_of(const Scalar& scalar) {
   return elements_.to_stored(dtype, value_of(scalar));
 }
 
+std::string ScalarText::word_of_fragments(const std::string& buffer) {
+  const QuadBuffer& quad = quads_.at(buffer);
+  const auto at = [&](const std::string& variable) { return indices_.text(Dim::symbol(variable)).text; };
+  return fmt::format("{}[{}][{}][{}]", storage_.at(buffer).name, at(quad.rows[0].first), at(quad.fragment),
+                     at(quad.rows[1].first));
+}
+
 void ScalarText::store(const Place& place, const Expression& value) {
-  if (const Storage& storage = storage_.at(place.buffer); storage.kind == Storage::Kind::Fragments) {
-    const QuadBuffer& quad = quads_.at(place.buffer);
-    const auto at = [&](const std::string& variable) { return indices_.text(Dim::symbol(variable)).text; };
-    writer_.line("{}({}[{}][{}][{}], {}, {});", preamble_.use("set_half"), storage.name,
-                 at(quad.rows[0].first), at(quad.fragment), at(quad.rows[1].first), at(quad.of_two),
-                 value.text);
-    return;
-  }
-  writer_.line("{} = {};", element(storage_.at(place.buffer), place.at).text, value.text);
+  if (storage_.at(place.buffer).kind == Storage::Kind::Fragments)
+    writer_.line("{}({}, {}, {});", preamble_.use("set_half"), word_of_fragments(place.buffer),
+                 indices_.text(Dim::symbol(quads_.at(place.buffer).of_two)).text, value.text);
+  else
+    writer_.line("{} = {};", element(storage_.at(place.buffer), place.at).text, value.text);
 }
 
 // --- vectors ---

@@ -94,6 +94,8 @@ class ScalarText {
   // The element as it lies there.
   Expression element(const Storage& storage, const std::vector<loops::Scalar>& at);
   void store(const loops::Place& place, const Expression& value);
+  // Two elements of fragments, at the row and the fragment of the loops at hand.
+  std::string word_of_fragments(const std::string& buffer);
   // Given a name, unless it is one.
   Expression named(DType dtype, const Expression& value, std::string_view base = "t");
   // Ends this thread where the condition does not hold.

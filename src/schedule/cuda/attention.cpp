@@ -45,9 +45,24 @@ const Scalar& least() {
 }
 
 Scalar apply(Function function, const Scalar& a, const Scalar& b) { return Scalar::apply(function, {a, b}); }
-// e to the power of x, of its binary logarithm.
-Scalar in_bits(const Scalar& x) { return apply(Function::Multiply, x, number(std::numbers::log2e)); }
+Scalar times(const Scalar& x, double factor) {
+  return factor == 1 ? x : apply(Function::Multiply, x, number(factor));
+}
 Scalar exp2(const Scalar& x) { return apply(Function::Power, number(2), x); }
+
+// Scores before they are multiplied by a positive number at last: the greatest is the same one.
+struct Unscaled {
+  Scalar score;
+  double scale;
+};
+Unscaled without_scale(const Scalar& score) {
+  if (score.kind() == Scalar::Kind::Apply && score.function() == Function::Multiply)
+    for (size_t i = 0; i < 2; ++i)
+      if (const Scalar& factor = score.operands()[i];
+          factor.kind() == Scalar::Kind::Number && std::get<double>(factor.value()) > 0)
+        return {Scalar(score.operands()[1 - i]), std::get<double>(factor.value())};
+  return {score, 1};
+}
 Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) {
   return Scalar::apply(Function::Select, {condition, a, b});
 }
@@ -90,6 +105,7 @@ class AttentionBlocks {
                   const std::vector<Definition>& epilogue, const std::set<std::string>& outputs,
                   std::set<std::string> names)
       : attention_(std::move(attention)),
+        unscaled_(without_scale(attention_.score)),
         tile_(tile),
         epilogue_(epilogue),
         outputs_(outputs),
@@ -308,9 +324,9 @@ class AttentionBlocks {
     return value;
   }
 
-  // -inf weighs nothing.
+  // -inf weighs nothing. Without the scale.
   Scalar score() const {
-    return within(with_loads(attention_.score, {{attention_.product, scores_.value()}}), least());
+    return within(with_loads(unscaled_.score, {{attention_.product, scores_.value()}}), least());
   }
 
   // A power alone is 0 where the score is -inf.
@@ -326,7 +342,8 @@ class AttentionBlocks {
     row.emplace_back(Local{own});
     row.push_back(store(own, {}, least()));
     std::vector<Statement> column;
-    column.push_back(store(scores_.buffer(), scores_.at(), score()));
+    if (const Scalar value = score(); value != scores_.value())
+      column.push_back(store(scores_.buffer(), scores_.at(), value));
     column.push_back(store(own, {}, scores_.value(), "max"));
     append(row, scores_.for_each_column(at_key(std::move(column))));
     row.push_back(store(of_threads_, {scores_.row(), scores_.thread_of_row()}, element(own, {})));
@@ -338,6 +355,9 @@ class AttentionBlocks {
     return loop(kOther, tile_.threads_of_row(), Mark::Unrolled,
                 as_list(store(into, at, element(of_threads_, {scores_.row(), symbol(kOther)}), combine)));
   }
+
+  // The binary logarithm of a power of e.
+  Scalar in_bits(const Scalar& score) const { return times(score, unscaled_.scale * std::numbers::log2e); }
 
   // A row without anything to see yet has no greatest score, and nothing to be scaled. Powers are those of 2:
   // the base is rounded in bits once, so that all of a row have it in common.
@@ -359,9 +379,16 @@ class AttentionBlocks {
     column.push_back(store(scores_.buffer(), scores_.at(),
                            exp2(apply(Function::Subtract, in_bits(scores_.value()), element(base, {})))));
     column.push_back(store(total_, scores_.at_row(), scores_.value(), "+"));
-    column.push_back(
-        store(weights_, {scores_.row(), scores_.column()}, Scalar::cast(weights_.dtype, weight())));
-    append(row, scores_.for_each_column(at_key(std::move(column))));
+    const Scalar stored = Scalar::cast(weights_.dtype, weight());
+    const Statement keep = store(weights_, {scores_.row(), scores_.column()}, stored);
+    if (loops::mentions(stored, fusion::kKeyVariable) || loops::mentions(stored, query())) {
+      column.push_back(keep);
+      append(row, scores_.for_each_column(at_key(std::move(column))));
+    } else {  // those beside each other together
+      append(row, scores_.for_each_column(std::move(column)));
+      append(row, scores_.for_each_vector(as_list(make_loop(AttentionSums::lane().symbols().front(),
+                                                            scores_.lanes(), Mark::Vector, as_list(keep)))));
+    }
     append(row, results_.for_each_column(
                     as_list(store(results_.buffer(), results_.at(), element(scale, {}), "*"))));
     return by_threads(scores_.for_each_row(at_query(std::move(row))));
@@ -377,9 +404,10 @@ class AttentionBlocks {
   // Without keys there is nothing to sum up.
   Scalar result() const {
     const Scalar result =
-        with_loads(attention_.result, {{attention_.sum, results_.value()},
-                                       {attention_.total, element(total_, scores_.at_row())},
-                                       {attention_.greatest, element(greatest_, scores_.at_row())}});
+        with_loads(attention_.result,
+                   {{attention_.sum, results_.value()},
+                    {attention_.total, element(total_, scores_.at_row())},
+                    {attention_.greatest, times(element(greatest_, scores_.at_row()), unscaled_.scale)}});
     if (attention_.keys.lower_bound().value_or(0) > 0)
       return result;
     return select(apply(Function::Less, index(0), index(attention_.keys)), result, number(0));
@@ -413,6 +441,7 @@ class AttentionBlocks {
   }
 
   const OnlineAttention attention_;
+  const Unscaled unscaled_;
   const AttentionTile tile_;
   const std::vector<Definition>& epilogue_;
   const std::set<std::string>& outputs_;

@@ -239,7 +239,7 @@ TEST(ScheduledOnHost, AttentionDoesWhatTheInterpreterDoes) {
                                    {attention_of("bf16", 1, 64, 40, 128), by_warpgroups}}) {
     kernels.push_back({Attention(text).in_tiles(tile), {}, 2e-2});
     const std::string emitted = emit_cuda(kernels.back().kernel).text;
-    EXPECT_NE(emitted.find("set_half"), std::string::npos) << emitted;
+    EXPECT_NE(emitted.find("= pack_"), std::string::npos) << emitted;
     EXPECT_NE(emitted.find("__shfl_sync(0xffffffff, "), std::string::npos) << emitted;
     EXPECT_NE(emitted.find("copy_async"), std::string::npos) << emitted;
     EXPECT_EQ(emitted.find("wgmma.mma_async") != std::string::npos, tile.by_warpgroups) << emitted;

@@ -329,6 +329,19 @@ static inline void cvt_rn_bf16_f32(unsigned short& bits, float value) {
   bits = value != value ? 0x7fff : static_cast<unsigned short>((all + 0x7fff + (all >> 16 & 1)) >> 16);
 }
 
+static inline void cvt_rn_f16x2_f32(unsigned& word, float high, float low) {
+  unsigned short halves[2];
+  cvt_rn_f16_f32(halves[0], low);
+  cvt_rn_f16_f32(halves[1], high);
+  word = halves[0] | (unsigned)halves[1] << 16;
+}
+static inline void cvt_rn_bf16x2_f32(unsigned& word, float high, float low) {
+  unsigned short halves[2];
+  cvt_rn_bf16_f32(halves[0], low);
+  cvt_rn_bf16_f32(halves[1], high);
+  word = halves[0] | (unsigned)halves[1] << 16;
+}
+
 // --- products of matrices ---
 
 // What all lanes of the warp pass.
