@@ -6,6 +6,7 @@ import html
 import inspect
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +31,16 @@ def _signature(callee: Model | _tenon.Program) -> str:
     """Such as (x: f32[n,8]) -> (y: f32[n])."""
     inputs, outputs = (", ".join(f"{port.name}: {port.type}" for port in ports) for ports in (callee.inputs, callee.outputs))
     return f"({inputs}) -> ({outputs})"
+
+
+def _in_order(tensors: Any, ports: list[Port]) -> Sequence[Any] | None:
+    """Tensors that are given as a sequence, by name, or alone."""
+    if not isinstance(tensors, Mapping):
+        return [tensors] if hasattr(tensors, "shape") else tensors
+    names = [port.name for port in ports]
+    if {*names} != {*tensors}:
+        raise UserError(f"tensors are wanted for {', '.join(names)}, but are given for {', '.join(tensors)}")
+    return [tensors[name] for name in names]
 
 
 class _Shown:
@@ -266,7 +277,7 @@ class Model(_Shown):
 
     def verify(
         self,
-        inputs: Sequence[Any] | None = None,
+        inputs: Any = None,
         *,
         samples: int = 3,
         tolerance: float = 1e-4,
@@ -274,40 +285,44 @@ class Model(_Shown):
         gradients: str = "auto",
         device: str | None = None,
     ) -> Verification:
-        """Checks, pass by pass and down to the compiled program, that it stays the same."""
+        """Checks, pass by pass and down to the compiled program, that it stays the same.
+
+        Inputs, here and below, are a sequence of tensors, a dictionary of them by name, or the only one.
+        """
+        given = _in_order(inputs, self.inputs)
         return Verification(
-            _tenon.verify(self._graph, inputs, samples, tolerance, numerics, gradients, device, _passes.active())
+            _tenon.verify(self._graph, given, samples, tolerance, numerics, gradients, device, _passes.active())
         )
 
     def verify_against(
         self,
         other: Model,
-        inputs: Sequence[Any] | None = None,
+        inputs: Any = None,
         *,
         samples: int = 3,
         tolerance: float = 1e-4,
         gradients: str = "auto",
     ) -> Verification:
         """Checks that another model computes what this one does: its numbers, gradients, form and parameters."""
-        return Verification(
-            _tenon.verify_against(self._graph, other._graph, inputs, samples, tolerance, gradients)
-        )
+        given = _in_order(inputs, self.inputs)
+        return Verification(_tenon.verify_against(self._graph, other._graph, given, samples, tolerance, gradients))
 
     def bisect(
         self,
-        inputs: Sequence[Any] | None = None,
-        expected: Sequence[Any] | None = None,
+        inputs: Any = None,
+        expected: Any = None,
         *,
         tolerance: float = 1e-4,
         numerics: str = "default",
     ) -> Culprit | None:
         """The one rewrite or kernel that changes what it computes; None where there is none."""
+        inputs, expected = _in_order(inputs, self.inputs), _in_order(expected, self.outputs)
         found = _tenon.bisect(self._graph, inputs, expected, tolerance, numerics, _passes.active())
         return None if found is None else Culprit(found)
 
     def bench(
         self,
-        inputs: Sequence[Any] | None = None,
+        inputs: Any = None,
         *,
         against: str = "",
         seconds: float = 2,
@@ -316,11 +331,11 @@ class Model(_Shown):
         """Measures it, beside the reference evaluator ("reference"), a kernel for each node ("unfused"), or without
         some passes ("without=NAME,NAME"). The options are threads, numerics, precision and device: see tenon.compile."""
         how = MeasureOptions(**options)
-        return Benchmark(_tenon.bench(self._graph, inputs, self.name, against, seconds, *how, _passes.active()))
+        return Benchmark(_tenon.bench(self._graph, _in_order(inputs, self.inputs), self.name, against, seconds, *how, _passes.active()))
 
     def report(
         self,
-        inputs: Sequence[Any] | None = None,
+        inputs: Any = None,
         *,
         seconds: float = 1,
         verify: bool = True,
@@ -328,7 +343,7 @@ class Model(_Shown):
     ) -> Report:
         """Shows it at every stage, with what was measured and verified. The options are those of bench."""
         how = MeasureOptions(**options)
-        return Report(*_tenon.report(self._graph, inputs, self.name, seconds, verify, *how, _passes.active()))
+        return Report(*_tenon.report(self._graph, _in_order(inputs, self.inputs), self.name, seconds, verify, *how, _passes.active()))
 
 
 _tenon.Program.model = None  # what it was compiled from, which Model.compile sets
@@ -356,6 +371,7 @@ def load(
     if _is_torch_module(model):
         from tenon.torch import trace_module
 
+        _warn_of_training(model)
         return trace_module(model, args, dynamic)[1]
     if args is not None or dynamic is not None:
         raise UserError("args and dynamic are for a torch.nn.Module; sizes of other models are fixed by sizes={...}")
@@ -411,6 +427,7 @@ def compile(
     if _is_torch_module(model):
         from tenon.torch import compile_module
 
+        _warn_of_training(model)
         return compile_module(model, args, dynamic, options)
     if args is not None or dynamic is not None:
         raise UserError("args and dynamic are for a torch.nn.Module; sizes of other models are fixed by sizes={...}")
@@ -419,6 +436,13 @@ def compile(
 
 def _is_torch_module(model: Any) -> bool:
     return any(base.__module__ == "torch.nn.modules.module" and base.__name__ == "Module" for base in type(model).__mro__)
+
+
+def _warn_of_training(module: Any) -> None:
+    for each in module.modules():
+        if each.training and any(base.__name__ == "_BatchNorm" for base in type(each).__mro__):
+            message = f"{type(each).__name__} is compiled as it trains: call module.eval() first, if the module is to infer"
+            return warnings.warn(message, stacklevel=3)
 
 
 def trace(function: Callable[..., Any], *types: str, name: str | None = None) -> Model:

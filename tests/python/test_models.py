@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy
 import onnx
@@ -119,6 +120,19 @@ def test_benchmarks_and_reports(tmp_path):
     assert "iframe" in report._repr_html_()
 
 
+def test_inputs_are_given_in_order_by_name_or_alone():
+    model = tenon.trace(lambda a, b: ops.relu(a - b), "f32[2]", "f32[2]")
+    a, b = numpy.array([1, 2], dtype="f"), numpy.array([3, 1], dtype="f")
+    for inputs in ((a, b), [a, b], {"b": b, "a": a}):
+        assert model.verify(inputs) and model.verify_against(model, inputs)
+        assert model.bisect(inputs, {"output": numpy.array([0, 1], dtype="f")}) is None
+        assert model.bench(inputs, seconds=0.01, threads=1).median_ms > 0
+    with pytest.raises(tenon.UserError, match="wanted for a, b, but are given for a, c"):
+        model.verify({"a": a, "c": b})
+    alone = tenon.trace(lambda x: ops.relu(x), "f32[2]")
+    assert alone.verify(a) and "output" in str(alone.report(a, seconds=0.01).to_dict())
+
+
 def test_saving(tmp_path):
     model = tenon.load(small_onnx())
     model.save(tmp_path / "again.onnx", opset=18)
@@ -164,3 +178,16 @@ def test_the_command_line_is_there(tmp_path):
     assert shown.returncode == 0 and shown.stdout.startswith(f"tenon {tenon.__version__}")
     assert command("print", "builtin:nothing").returncode == 2
     assert tenon.show_config() is None
+
+
+def test_a_module_that_trains_is_compiled_with_a_warning():
+    torch = pytest.importorskip("torch")
+    module, x = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)), torch.ones(2, 4)
+    for use in (tenon.compile, tenon.load):
+        with pytest.warns(UserWarning, match="BatchNorm1d is compiled as it trains") as caught:
+            use(module.train(), (x,))
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        tenon.compile(module.eval(), (x,))
+        tenon.compile(torch.nn.Linear(4, 4).train(), (x,))  # computes the same
