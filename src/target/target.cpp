@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "target/processor.h"
+#include "target/processor_flags.h"
 #include "target/resources.h"
 
 namespace tenon {
@@ -29,7 +30,8 @@ std::string read_text(const char* path) {
 }
 
 Target read_target() {
-  Target target = parse_processor(kArchitecture, read_text("/proc/cpuinfo"));
+  const std::string cpuinfo = read_text("/proc/cpuinfo");
+  Target target = parse_processor(kArchitecture, cpuinfo.empty() ? processor_flags() : cpuinfo);
   target.caches = read_caches(fmt::format("/sys/devices/system/cpu/cpu{}", allowed_processors().front()),
                               library_caches());
   target.cores = available_cores();
