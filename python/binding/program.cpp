@@ -1,6 +1,7 @@
 #include "binding/program.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -85,6 +86,20 @@ void throw_kept_error() {
 
 void keep_python_error(const nb::python_error& error) { kept_error().emplace(error); }
 
+void Program::overwrite(const std::vector<std::pair<size_t, size_t>>& pairs) {
+  const runtime::Program& program = executor().program();
+  overwritten_.assign(program.outputs.size(), std::nullopt);
+  if (!passable_ || !executor().has_fixed_sizes())
+    return;
+  for (const auto& [output, input] : pairs) {
+    if (output >= program.overwritable.size() || input >= program.inputs.size())
+      continue;
+    const Type &written = program.slots[program.outputs[output]].type, &read = program.inputs[input].type;
+    if (std::ranges::count(program.overwritable[output], input) > 0 && written == read)
+      overwritten_[output] = input;
+  }
+}
+
 void Program::renew_constants() {
   const nb::gil_scoped_release released;
   const std::unique_lock lock(constants_);
@@ -98,6 +113,7 @@ class Program::Call {
   explicit Call(const Program& program)
       : program_(*program.passable_),
         constants_(program.constants_),
+        overwritten_(program.overwritten_),
         inputs_(program_.inputs.size()),
         outputs_(program_.outputs.size()),
         arguments_(inputs_.size()),
@@ -108,6 +124,7 @@ class Program::Call {
     const size_t count = count_of(arguments);
     if (count != inputs_.size())
       throw user_error("the program takes {} inputs, but {} were given", inputs_.size(), count);
+    given_ = arguments;
     for (size_t i = 0; i < count; ++i) {
       const nb::handle object = item_of(arguments, i);
       if (!arguments_[i].borrow(object))
@@ -151,6 +168,13 @@ class Program::Call {
         });
     const tenon_device device = is_there ? program_.device : tenon_device{};
     for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (is_overwriting(i)) {
+        outputs_[i] = inputs_[*overwritten_[i]];
+        if (outputs_[i].strides == nullptr)
+          outputs_[i].sizes = nullptr;
+        results_.push_back(nb::borrow(item_of(given_, *overwritten_[i])));
+        continue;
+      }
       Made made =
           make_tensor(library_, program_.outputs[i].dtype(), sizes_[i]->data(), sizes_[i]->size(), device);
       outputs_[i] = {.struct_size = sizeof(tenon_tensor),
@@ -197,7 +221,8 @@ class Program::Call {
   // What make_outputs made, as its library has such numbers.
   void finish_outputs() const {
     for (size_t i = 0; i < outputs_.size(); ++i)
-      finish_tensor(library_, program_.outputs[i].dtype(), outputs_[i].data, element_count(*sizes_[i]));
+      if (!is_overwriting(i))
+        finish_tensor(library_, program_.outputs[i].dtype(), outputs_[i].data, element_count(*sizes_[i]));
   }
 
   nb::object results() const { return one_or_tuple(results_); }
@@ -211,6 +236,13 @@ class Program::Call {
   }
 
  private:
+  // Where the argument is not one that can be read alone.
+  bool is_overwriting(size_t output) const {
+    return output < overwritten_.size() && overwritten_[output] &&
+           !arguments_[*overwritten_[output]].is_copy() &&
+           inputs_[*overwritten_[output]].device.type == TENON_DEVICE_CPU;
+  }
+
   [[noreturn]] static void throw_error(tenon_status status) {
     throw_kept_error();
     if (status == TENON_USER_ERROR)
@@ -250,6 +282,8 @@ class Program::Call {
 
   const tenon_program& program_;
   std::shared_mutex& constants_;
+  const std::vector<std::optional<size_t>>& overwritten_;
+  nb::handle given_;  // the arguments
   std::vector<tenon_tensor> inputs_, outputs_;
   std::vector<Argument> arguments_, destinations_;
   std::vector<const Extents*> sizes_;  // of outputs
@@ -370,6 +404,7 @@ void bind_program(nb::module_& module) {
       .def("__call__", &Program::call)
       .def("run", &Program::run, nb::arg("args"), nb::kw_only(), nb::arg("out") = nb::none(),
            nb::arg("threads") = nb::none(), nb::arg("seed") = 0, nb::arg("kwargs"))
+      .def("overwrite", &Program::overwrite, nb::arg("pairs"))
       .def("renew_constants", &Program::renew_constants)
       .def_prop_ro("threads", [](const Program& program) { return program.context().threads; });
 }

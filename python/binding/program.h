@@ -22,6 +22,10 @@ class Program {
   nb::object run(const nb::args& arguments, nb::handle out, std::optional<int64_t> threads, uint64_t seed,
                  const nb::kwargs& named) const;
 
+  // Has calls compute outputs in the memory of inputs, which are then the results: of these pairs of an
+  // output and an input, those that can be.
+  void overwrite(const std::vector<std::pair<size_t, size_t>>& pairs);
+
   // Makes anew what it made of weights that vary; runs of other threads end first.
   void renew_constants();
 
@@ -40,6 +44,8 @@ class Program {
   nb::object run_data(nb::handle arguments, const runtime::RunOptions& options) const;
 
   compiler::CompileContext context_;
+  std::vector<std::optional<size_t>>
+      overwritten_;                          // for each output, the input in whose memory it is computed
   std::unique_ptr<tenon_program> passable_;  // where all that goes in and comes out are tensors of numbers
   std::unique_ptr<runtime::Executor> executor_;            // else
   mutable std::shared_mutex constants_;                    // runs share them

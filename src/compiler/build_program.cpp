@@ -266,6 +266,8 @@ class StepBuilder {
       kernels.resize(program_.steps.size(), named == nullptr ? nullptr : &named->kernel);
     }
     reuse_in_place(program_.slots, program_.steps, kernels, program_.outputs);
+    if (!context_.target.gpu)
+      program_.overwritable = overwritable_inputs(program_.slots, program_.steps, kernels, program_.outputs);
   }
 
  private:

@@ -1,12 +1,13 @@
 #include "compiler/reuse_in_place.h"
 
 #include <algorithm>
+#include <set>
+
+#include "loops/overwrite.h"
 
 namespace tenon::compiler {
 
-using loops::Assign;
 using loops::Kernel;
-using loops::Scalar;
 using loops::Statement;
 using runtime::Home;
 using runtime::KernelStep;
@@ -15,45 +16,44 @@ using runtime::Step;
 
 namespace {
 
-void collect(const std::vector<Statement>& body, std::vector<const Assign*>& assigns, bool& others) {
+int64_t count_statements(const std::vector<Statement>& body) {
+  int64_t count = 0;
   for (const Statement& statement : body) {
-    if (const auto* assign = std::get_if<Assign>(&statement))
-      assigns.push_back(assign);
-    else if (const auto* inner = body_of(statement))
-      collect(*inner, assigns, others);
-    else
-      others = true;
+    const auto* inner = body_of(statement);
+    count += inner != nullptr ? count_statements(*inner) : 1;
   }
+  return count;
 }
 
-// Whether the kernel may write its result over this input: it does so in one statement, which needs the input
-// nowhere but there.
-bool can_overwrite(const Kernel& kernel, size_t input) {
-  std::vector<const Assign*> assigns;
-  bool others = false;
-  collect(kernel.body, assigns, others);
-  if (kernel.outputs.size() != 1 || assigns.size() != 1 || others || !assigns.front()->combine.empty() ||
-      kernel.inputs[input].sizes != kernel.outputs.front().sizes ||
-      info(kernel.inputs[input].dtype).bytes != info(kernel.outputs.front().dtype).bytes)
-    return false;
-  bool same_place = true;
-  for (const Scalar& value : assigns.front()->values)
-    loops::for_each_load(value, [&](const Scalar& load) {
-      if (load.name() == kernel.inputs[input].name)
-        same_place = same_place && load.operands() == assigns.front()->places.front().at;
-    });
-  return same_place;
+// Code generation takes the buffers of a kernel for apart, but for those of several outputs: it leaves the
+// order alone only where there is one statement, which must read an element before it writes it.
+bool can_lie_over(const Kernel& kernel, size_t output, size_t input) {
+  return (kernel.outputs.size() > 1 || count_statements(kernel.body) == 1) &&
+         can_overwrite(kernel, input, output);
+}
+
+// The slot whose memory this one lies in.
+size_t root_of(size_t slot, const std::vector<Slot>& slots) {
+  while (slots[slot].alias)
+    slot = *slots[slot].alias;
+  return slot;
+}
+
+// The last step that uses the memory of each root; one behind the last step where it is an output.
+std::vector<size_t> last_uses(const std::vector<Slot>& slots, const std::vector<Step>& steps,
+                              const std::vector<size_t>& outputs) {
+  std::vector<size_t> last(slots.size(), 0);
+  for (size_t i = 0; i < steps.size(); ++i)
+    for_each_slot(steps[i], [&](size_t slot) { last[root_of(slot, slots)] = i; });
+  for (size_t slot : outputs)
+    last[root_of(slot, slots)] = steps.size();
+  return last;
 }
 
 class Reuse {
  public:
   Reuse(std::vector<Slot>& slots, const std::vector<Step>& steps, const std::vector<size_t>& outputs)
-      : slots_(slots), last_use_(slots.size(), 0) {
-    for (size_t i = 0; i < steps.size(); ++i)
-      for_each_slot(steps[i], [&](size_t slot) { last_use_[root(slot)] = i; });
-    for (size_t slot : outputs)
-      last_use_[root(slot)] = steps.size();
-  }
+      : slots_(slots), last_use_(last_uses(slots, steps, outputs)) {}
 
   void reuse(const KernelStep& step, size_t number, const Kernel& kernel) {
     if (step.writes.size() != 1)
@@ -63,7 +63,7 @@ class Reuse {
       return;
     for (size_t i = 0; i < step.reads.size(); ++i) {
       const size_t memory = root(step.reads[i]);
-      if (slots_[memory].home != Home::Arena || last_use_[memory] != number || !can_overwrite(kernel, i) ||
+      if (slots_[memory].home != Home::Arena || last_use_[memory] != number || !can_lie_over(kernel, 0, i) ||
           std::count_if(step.reads.begin(), step.reads.end(),
                         [&](size_t read) { return root(read) == memory; }) != 1)
         continue;
@@ -74,12 +74,7 @@ class Reuse {
   }
 
  private:
-  // The slot whose memory this one lies in.
-  size_t root(size_t slot) const {
-    while (slots_[slot].alias)
-      slot = *slots_[slot].alias;
-    return slot;
-  }
+  size_t root(size_t slot) const { return root_of(slot, slots_); }
 
   std::vector<Slot>& slots_;
   std::vector<size_t> last_use_;  // of each root
@@ -93,6 +88,37 @@ void reuse_in_place(std::vector<Slot>& slots, const std::vector<Step>& steps,
   for (size_t i = 0; i < steps.size(); ++i)
     if (kernels[i] != nullptr)
       reuse.reuse(std::get<KernelStep>(steps[i]), i, *kernels[i]);
+}
+
+std::vector<std::vector<size_t>> overwritable_inputs(const std::vector<Slot>& slots,
+                                                     const std::vector<Step>& steps,
+                                                     const std::vector<const Kernel*>& kernels,
+                                                     const std::vector<size_t>& outputs) {
+  const std::vector<size_t> last = last_uses(slots, steps, outputs);
+  std::vector<std::vector<size_t>> found(outputs.size());
+  for (size_t number = 0; number < steps.size(); ++number) {
+    if (kernels[number] == nullptr)
+      continue;
+    const auto& step = std::get<KernelStep>(steps[number]);
+    // Whether all that the kernel reads of this memory is read where the result is written.
+    const auto is_overwritable = [&](size_t memory, size_t result) {
+      for (size_t i = 0; i < step.reads.size(); ++i)
+        if (root_of(step.reads[i], slots) == memory && !can_lie_over(*kernels[number], result, i))
+          return false;
+      return slots[memory].home == Home::Input && last[memory] == number;
+    };
+    for (size_t result = 0; result < step.writes.size(); ++result) {
+      const Slot& slot = slots[step.writes[result]];
+      if (slot.home != Home::Output || slot.alias)
+        continue;
+      std::set<size_t> memories;
+      for (size_t read : step.reads)
+        if (const size_t memory = root_of(read, slots); is_overwritable(memory, result))
+          memories.insert(static_cast<size_t>(slots[memory].number));
+      found[static_cast<size_t>(slot.number)].assign(memories.begin(), memories.end());
+    }
+  }
+  return found;
 }
 
 }  // namespace tenon::compiler

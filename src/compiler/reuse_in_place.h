@@ -12,4 +12,11 @@ namespace tenon::compiler {
 void reuse_in_place(std::vector<runtime::Slot>& slots, const std::vector<runtime::Step>& steps,
                     const std::vector<const loops::Kernel*>& kernels, const std::vector<size_t>& outputs);
 
+// The same of outputs and inputs of a program, whose memory is the caller's: for each output, the inputs in
+// whose memory it may lie, by their numbers.
+std::vector<std::vector<size_t>> overwritable_inputs(const std::vector<runtime::Slot>& slots,
+                                                     const std::vector<runtime::Step>& steps,
+                                                     const std::vector<const loops::Kernel*>& kernels,
+                                                     const std::vector<size_t>& outputs);
+
 }  // namespace tenon::compiler

@@ -85,7 +85,8 @@ class Executor {
   bool has_fixed_sizes() const { return has_fixed_sizes_; }
   // The same for a program of fixed sizes, where the caller has the elements: nothing is copied that need not
   // be, and from the second run on only what is copied, and host steps, allocate. The memory is not checked;
-  // it must be aligned for the elements, and no output may overlap another or an input.
+  // it must be aligned for the elements, and no output may overlap another, or an input but for one that it
+  // may be computed over (Program::overwritable).
   void run_into(std::span<const void* const> inputs, std::span<void* const> outputs,
                 const RunOptions& options = {}) const;
 

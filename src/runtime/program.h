@@ -41,6 +41,9 @@ struct Program {
   std::vector<InputPort> inputs;
   std::vector<std::string> output_names;
   std::vector<size_t> outputs;  // slots
+  // For each output, the inputs in whose memory it may be computed, by their numbers. Empty where the
+  // program was read from a file.
+  std::vector<std::vector<size_t>> overwritable;
   std::vector<Slot> slots;
   std::vector<Step> steps;
   Prepare prepare;

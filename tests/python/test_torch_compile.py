@@ -10,7 +10,7 @@ import tenon
 torch = pytest.importorskip("torch")
 from nets import ConvNet  # noqa: E402
 
-from tenon.torch import backend, explain, listening  # noqa: E402
+from tenon.torch import _outputs, backend, explain, listening  # noqa: E402
 from tenon.torch._graph import CompiledGraph  # noqa: E402
 
 
@@ -419,6 +419,68 @@ def test_steps_of_optimisers_are_compiled_whole(optimiser):
     assert all(not graph.external and not graph.fallback for graph in graphs)
     assert len(graphs) <= 2  # the first step has no state yet
     torch.testing.assert_close(got, train(False))
+
+
+@pytest.fixture
+def written_back(monkeypatch):
+    """For each write to an argument, whether it was computed there."""
+    found, write_back = [], _outputs._write_back
+
+    def note(argument, result):
+        found.append(result.data_ptr() == argument.data_ptr())
+        write_back(argument, result)
+
+    monkeypatch.setattr(_outputs, "_write_back", note)
+    return found
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS.values(), ids=OPTIMISERS)
+def test_steps_are_taken_in_the_memory_of_the_parameters(optimiser, written_back):
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(6, 4))
+    found = optimiser(module.parameters())
+    step = compiled(found.step)
+    for _ in range(2):
+        for each in module.parameters():
+            each.grad = torch.randn_like(each)
+        step()
+    written_back.clear()
+    versions = [each._version for each in module.parameters()]
+    step()
+    assert all(written_back) and len(written_back) >= 4
+    assert all(each._version > old for each, old in zip(module.parameters(), versions))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: a.copy_(a.sum(0) + a),
+        lambda a, b: a.copy_(a.flip(0)),
+        lambda a, b: (a.mul_(2), b.copy_(a.t() + b)),
+        lambda a, b: (a.clone(), a.mul_(2))[0],
+        lambda a, b: (b.add_(a), a.add_(b), b.mul_(a)),
+    ],
+)
+def test_what_is_computed_in_place_does_not_read_what_is_gone(function, written_back):
+    for make in (lambda: torch.randn(5, 5), lambda: torch.randn(5, 5).t(), lambda: torch.randn(5, 9)[:, ::2]):
+        torch._dynamo.reset()
+        got = [make(), make()]
+        want = [torch.empty_strided(each.shape, each.stride()).copy_(each) for each in got]
+        assert_same(compiled(function)(*got), function(*want))
+        assert_same(got, want)
+    assert written_back
+
+
+def test_a_result_that_is_kept_is_not_the_argument_that_it_was_written_to():
+    def step(a, b):
+        y = a + b
+        a.copy_(y)
+        return y
+
+    a, b = torch.randn(4), torch.randn(4)
+    want = a + b
+    y = compiled(step)(a, b)
+    a.zero_()
+    assert_same(y, want)
 
 
 def test_what_is_trained_by_compiled_steps_is_compiled_anew():

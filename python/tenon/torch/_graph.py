@@ -206,7 +206,9 @@ class CompiledGraph:
                 read = _tenon.read_program(text, self._names, self._new_weights(), self._constants)
                 reasons = dict(read.refused)
             if not reasons:
-                self._run = self._outputs.caller([(node, self._orders.get(node.name)) for node in writer.inputs], self._device)
+                inputs = [(node, self._orders.get(node.name)) for node in writer.inputs]
+                self._run = self._outputs.caller(inputs, self._device)
+                self._overwriting = self._outputs.overwriting(inputs)
                 return text
             if again := [name for name in reasons if name in self._externals]:
                 raise NotExpressible(f"{again[0]}: {reasons[again[0]]}")
@@ -269,9 +271,11 @@ class CompiledGraph:
         graph = _tenon.read_program(self._text, self._names, weights, self._constants).graph
         options = self._options
         disabled = ["freeze-parameters"] if self._static else []
-        return _tenon.compile(
+        program = _tenon.compile(
             graph, options.numerics, options.precision, options.threads, self._device, None, (), disabled
         )
+        program.overwrite(self._overwriting)
+        return program
 
 
 class _BoundProgram:
@@ -317,7 +321,7 @@ _shared: weakref.WeakValueDictionary[Any, _Programs] = weakref.WeakValueDictiona
 def _programs_of(graph: CompiledGraph) -> _Programs:
     if graph._constants:  # which the text does not hold
         return _Programs()
-    key = graph._text, tuple(graph._static), graph._options, graph._device
+    key = graph._text, tuple(graph._static), graph._options, graph._device, tuple(graph._overwriting)
     return _shared.setdefault(key, _Programs())
 
 

@@ -116,7 +116,7 @@ class Outputs:
         self._source = _Source(placeholders)
         self.computed: list[torch.fx.Node] = []  # by the program
         self.orders: dict[str, tuple[int, ...]] = {}  # of those that are not row-major in memory
-        self._copies: list[tuple[int, str]] = []  # to the arguments at these places
+        self._copies: list[tuple[int, torch.fx.Node]] = []  # to the arguments at these places
         (returned,) = (node for node in gm.graph.nodes if node.op == "output")
         outputs = returned.args[0] if isinstance(returned.args[0], (list, tuple)) else (returned.args[0],)
         distinct = {each for each in outputs if isinstance(each, torch.fx.Node)}
@@ -124,11 +124,15 @@ class Outputs:
         self._shared = {each for each, count in memory.items() if count > 1}
         self._of_arguments = {_memory_of(node) for node in placeholders} - {None}
         self._returned = [self._output(each) for each in outputs]
+        self._given_out = set(self.computed)
         for node in gm.graph.nodes:
             if serialise.is_copy_back(node):
                 argument, value = node.args[:2]
-                result, order = self._result(value), self.orders.get(value.name)
-                self._copies.append((self._place[argument], result if order is None else _permuted(result, order)))
+                order = order_of(value_of(argument))
+                if value.op == "call_function" and value not in self._given_out and order is not None and not is_sorted(order):
+                    self.orders[value.name] = order  # so that it may be computed there
+                self._result(value)
+                self._copies.append((self._place[argument], value))
             elif isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
                 raise NotExpressible(f"{node.name}: {node.target} changes its operand in place")
 
@@ -136,6 +140,17 @@ class Outputs:
     def changed(self) -> set[int]:
         """The arguments that are changed in place."""
         return {place for place, _ in self._copies}
+
+    def overwriting(self, inputs: Sequence[tuple[torch.fx.Node, tuple[int, ...] | None]]) -> list[tuple[int, int]]:
+        """Results of the program that belong in the memory of its inputs, and those, by their numbers."""
+        found = []
+        for number, (node, order) in enumerate(inputs):
+            values = [value for place, value in self._copies if place == self._place[node]]
+            if len(values) != 1 or values[0] in self._given_out or self.orders.get(values[0].name) != order:
+                continue
+            if sum(value is values[0] for _, value in self._copies) == 1:
+                found.append((self.computed.index(values[0]), number))
+        return found
 
     def caller(
         self, inputs: Sequence[tuple[torch.fx.Node, tuple[int, ...] | None]], device: str
@@ -146,7 +161,8 @@ class Outputs:
         if not inputs:  # no tensor says that PyTorch's are wanted
             call = f"{source.name(_of_arrays)}({call}, {device!r})"
         results = ", ".join(f"result_{i}" for i in range(len(self.computed)))
-        copies = [f"{source.argument(place)}.copy_({result})" for place, result in self._copies]
+        write_back = source.name(_write_back)
+        copies = [f"{write_back}({source.argument(place)}, {self._in_order(value)})" for place, value in self._copies]
         return source.function(
             [f"{results} = {call}" if results else call, *copies, f"return [{', '.join(self._returned)}]"]
         )
@@ -191,6 +207,10 @@ class Outputs:
             raise NotExpressible(f"{output.name}: dynamic strides")
         return f"{self._source.name(_with_strides)}({self._result(output)}, {self._source.sizes(value.stride())})"
 
+    def _in_order(self, node: torch.fx.Node) -> str:
+        order = self.orders.get(node.name)
+        return self._result(node) if order is None else _permuted(self._result(node), order)
+
     def _result(self, node: torch.fx.Node) -> str:
         if node not in self.computed:
             self.computed.append(node)
@@ -223,6 +243,14 @@ def _is_view(node: torch.fx.Node) -> bool:
 def _permuted(result: str, order: Sequence[int]) -> str:
     """A result whose dimensions are in this order in memory."""
     return result if is_sorted(order) else f"{result}.permute({tuple(order.index(dim) for dim in range(len(order)))})"
+
+
+def _write_back(argument: torch.Tensor, result: torch.Tensor) -> None:
+    """What an argument became, where it was not computed in its memory: changes there are to be counted."""
+    if result.data_ptr() == argument.data_ptr():
+        torch.autograd.graph.increment_version(argument)
+    else:
+        argument.copy_(result)
 
 
 def _with_strides(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:

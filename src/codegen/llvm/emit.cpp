@@ -13,6 +13,7 @@
 #include "codegen/llvm/dot_i8x4.h"
 #include "codegen/llvm/tiles.h"
 #include "codegen/vectors.h"
+#include "loops/overwrite.h"
 
 namespace tenon::codegen {
 namespace {
@@ -88,16 +89,27 @@ class Emitter : private TileEmitter {
     }
   }
 
+  // Of several outputs, those that may lie in the memory of inputs.
+  std::set<std::pair<std::string, std::string>> may_be_same() const {
+    std::set<std::pair<std::string, std::string>> same;
+    for (size_t output = 0; kernel_.outputs.size() > 1 && output < kernel_.outputs.size(); ++output)
+      for (size_t input = 0; input < kernel_.inputs.size(); ++input)
+        if (can_overwrite(kernel_, input, output))
+          same.emplace(kernel_.inputs[input].name, kernel_.outputs[output].name);
+    return same;
+  }
+
   void keep_apart() {
     llvm::MDBuilder metadata(context_);
     llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain();
     std::map<std::string, llvm::MDNode*> scopes;
     for (const auto& [name, storage] : storage_)
       scopes.emplace(name, metadata.createAnonymousAliasScope(domain));
+    const std::set<std::pair<std::string, std::string>> same = may_be_same();
     for (auto& [name, storage] : storage_) {
       std::vector<llvm::Metadata*> others;
       for (const auto& [other, scope] : scopes)
-        if (other != name)
+        if (other != name && !same.contains({name, other}) && !same.contains({other, name}))
           others.push_back(scope);
       storage.scope = llvm::MDNode::get(context_, {scopes.at(name)});
       storage.others = llvm::MDNode::get(context_, others);
