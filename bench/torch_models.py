@@ -83,7 +83,7 @@ TRANSFORMERS: dict[str, tuple[str, dict, str]] = {
     "segformer": ("SegformerConfig", {}, "image"), "mobilevit": ("MobileViTConfig", {"image_size": 256}, "image256"), "poolformer": ("PoolFormerConfig", {}, "image"),
     "regnet": ("RegNetConfig", {}, "image"), "levit": ("LevitConfig", {}, "image"), "cvt": ("CvtConfig", {}, "image"),
     "wav2vec2": ("Wav2Vec2Config", _SMALL, "audio"), "hubert": ("HubertConfig", _SMALL, "audio"),
-    "mamba": ("MambaConfig", {"hidden_size": 256, "num_hidden_layers": 2}, "ids"), "clip_text": ("CLIPTextConfig", {}, "ids"),
+    "mamba": ("MambaConfig", {"hidden_size": 256, "num_hidden_layers": 2}, "ids"), "clip_text": ("CLIPTextConfig", {"max_position_embeddings": 128}, "ids"),
     "clip_vision": ("CLIPVisionConfig", {"num_hidden_layers": 4}, "image"), "siglip_vision": ("SiglipVisionConfig", {"num_hidden_layers": 4}, "image"),
 }  # fmt: skip
 
@@ -286,7 +286,7 @@ def check_all(chosen, options):
     if skipped:
         print(f"skipped: {len(skipped)} models of {', '.join(missing)}, which is not installed")
     chosen = [name for name in chosen if name not in skipped]
-    wrong = 0
+    wrong, start = 0, time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {
             pool.submit(keep, options.into, f"check_{name}", lambda name=name: in_process(["_check", name, str(options.threads)], 400)): name
@@ -300,7 +300,7 @@ def check_all(chosen, options):
                   f"{'WRONG' if bad else 'ok'} {result['difference']:.1e}, {result['nodes']} nodes in {result['graphs']} graphs, cold {result['cold']:.1f} s"
                   + (f", external: {'; '.join(sorted(set(result['external'])))[:300]}" if result["external"] else "")
                   + (f", fallback: {result['fallback'][0][:200]}" if result["fallback"] else "")), flush=True)
-    print(f"{len(chosen)} models, {wrong} wrong or failed, {len(skipped)} skipped")
+    print(f"{len(chosen)} models in {time.monotonic() - start:.0f} s, {wrong} wrong or failed, {len(skipped)} skipped")
     return 1 if wrong else 0
 
 
