@@ -52,6 +52,16 @@ constexpr const char* kModels[] = {
       }
       return %0
     })",
+    R"(graph main(%h: f32[4], %xs: f32[t,4], %m: f32[4,4]) {
+      %h1, %ys = scan([%h], [%xs], [%m], axes=[0], reversed=[1], output_axes=[1], output_reversed=[0])
+          body(%c: f32[4], %x: f32[4], %w: f32[4,4]) {
+        %0 = matmul(%c, %w)
+        %1 = add(%0, %x)
+        %2 = tanh(%1)
+        return %2, %1
+      }
+      return %h1, %ys
+    })",
     R"(graph main(%x: f32[40]) {
       %0 = relu(%x)
       %1 = nonzero(%0) from "find them"
