@@ -227,8 +227,11 @@ bool PipelinedRegion::can_run_ahead(const Loop& around, const Loop& copy) const 
   };
   return !own.empty() && std::ranges::all_of(own, [&](const Assign* assign) {
     const std::string& to = assign->places.front().buffer;
-    return count_writers(region_.body, copied_by(*assign)->name()) == 0 &&
-           count_writers(around.body, to) == copies_to(to) &&
+    bool is_there = true;  // also what says where it is
+    loops::for_each_load(assign->values.front(), [&](const Scalar& load) {
+      is_there = is_there && count_writers(region_.body, load.name()) == 0;
+    });
+    return is_there && count_writers(around.body, to) == copies_to(to) &&
            std::ranges::any_of(around.body, [&](const Statement& statement) {
              const auto* local = std::get_if<Local>(&statement);
              return local != nullptr && local->buffer.name == to && local->buffer.space == Space::Shared;

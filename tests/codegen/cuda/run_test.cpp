@@ -430,6 +430,16 @@ const std::vector<Case>& all_cases() {
            for t in 0..1024 thread { y[floor(t/32),mod(t,32)] = s[t] } } })",
        {},
        1e-4},
+      // What says where the elements are is only known when the iteration comes.
+      {"PipelinedByWhatIsComputed",
+       R"(kernel k(x: i32[16,64]) -> (y: i32[8,64]) {
+         for b in 0..1 block(64) {
+           for r in 0..8 pipelined 2 {
+             local at: i64[64] in private
+             local t: i32[64] in shared
+             for i in 0..64 thread { at[i] = 2*r+1 }
+             for i in 0..64 thread { t[i] = x[{at[i]},i] }
+             for i in 0..64 thread { y[r,i] = t[63-i] } } } })"},
       {"PipelinedTwice",
        R"(kernel k(x: i32[3,n,64]) -> (y: i32[3,n,64]) {
          for b in 0..1 block(64) {
