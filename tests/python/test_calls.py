@@ -203,7 +203,7 @@ def test_threads_may_call_and_compile_at_once(net):
 
 
 def run_apart(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1800,
                           cwd=os.path.dirname(__file__))
 
 

@@ -26,7 +26,7 @@ def small_onnx():
 
 
 def command(*arguments):
-    return subprocess.run([sys.executable, "-m", "tenon", *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([sys.executable, "-m", "tenon", *arguments], capture_output=True, text=True, timeout=1800)
 
 
 def test_a_model_is_loaded_from_anything_that_holds_one(tmp_path):

@@ -20,5 +20,5 @@ def test_notebooks_run(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert all(not cell.outputs and cell.execution_count is None for cell in notebook.cells if cell.cell_type == "code")
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(notebook, timeout=1800, startup_timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert any("text/html" in output.get("data", {}) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs)

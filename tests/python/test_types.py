@@ -43,7 +43,7 @@ def check(folder, text):
     (folder / "program.py").write_text(text)
     return subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, "--follow-imports", "silent", "program.py"],
-        capture_output=True, text=True, timeout=300, cwd=folder).stdout
+        capture_output=True, text=True, timeout=1800, cwd=folder).stdout
 
 
 def test_a_program_has_types(tmp_path):
