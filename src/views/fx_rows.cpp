@@ -297,6 +297,12 @@ class Listing {
       return argument(element->value, TorchSlot::Number);
     if (const auto* elements = std::get_if<AllElements>(&operand))
       return argument(elements->value, TorchSlot::Ints);
+    if (const auto* list = std::get_if<TensorList>(&operand)) {
+      std::vector<FxArgument> parts;
+      for (Value value : list->values)
+        parts.push_back(argument(value, TorchSlot::Tensor));
+      return FxArgument::list(parts);
+    }
     if (const auto* constant = std::get_if<Attribute>(&operand))
       return FxArgument::of(*constant);
     if (const auto* call = std::get_if<EarlierCall>(&operand))

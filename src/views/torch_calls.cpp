@@ -105,6 +105,17 @@ Calls call_attention(const Node& node) {
   return {call};
 }
 
+// The equation comes first, and the operands one by one; aten has a list of them.
+Calls call_einsum(const Node& node) {
+  const std::vector<Value> operands = node.ins("x");
+  const TorchArgument equation = {"equation", constant(node.attr("equation"))};
+  TorchCall call{"torch.einsum", "aten::einsum", {equation}};
+  for (Value operand : operands)
+    call.arguments.push_back({"operand", operand});
+  call.aten_arguments = {equation, {"tensors", TensorList{operands}}, {"path", kNone}};
+  return {call};
+}
+
 // A word for each way to gather: one index, a table's rows, a list, or anything.
 Calls call_gather(const Node& node) {
   const Value x = node.in("x"), indices = node.in("indices");
@@ -449,6 +460,7 @@ Calls torch_calls(const Node& node) {
       {"attention", call_attention},
       {"average_pool", call_average_pool},
       {"div", call_div},
+      {"einsum", call_einsum},
       {"gather", call_gather},
       {"gather_nd", call_gather_nd},
       {"hard_sigmoid", call_hard_sigmoid},

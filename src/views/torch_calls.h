@@ -23,8 +23,14 @@ struct AllElements {
   Value value;
 };
 
-// None, one of our values or its elements, a constant, or an earlier call.
-using TorchOperand = std::variant<std::monostate, Value, OnlyElement, AllElements, Attribute, EarlierCall>;
+// Several values, where PyTorch wants a list of tensors.
+struct TensorList {
+  std::vector<Value> values;
+};
+
+// None, one of our values or its elements, a list of values, a constant, or an earlier call.
+using TorchOperand =
+    std::variant<std::monostate, Value, OnlyElement, AllElements, TensorList, Attribute, EarlierCall>;
 
 struct TorchArgument {
   std::string_view name;  // theirs

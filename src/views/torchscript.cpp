@@ -161,6 +161,12 @@ class Printer {
     return fmt::format("{}", fmt::join(texts, ", "));
   }
 
+  std::string tensor_list(const std::string& wanted, const std::vector<Value>& values,
+                          const std::string& indent) {
+    const std::string elements = list(values, indent);
+    return step(wanted, "Tensor[]", "prim::ListConstruct", {elements}, indent);
+  }
+
   std::string result(Value value) {
     return fmt::format("%{} : {}", names_.name(value), script_type(value.type()));
   }
@@ -198,10 +204,7 @@ class Printer {
     for (const OperandDecl& decl : node.op().operands) {
       const std::vector<Value> values = node.ins(decl.name);
       if (decl.arity == Arity::Many) {
-        const std::string elements = list(values, indent);
-        const std::string name = names_.take(decl.name);
-        text_ += fmt::format("{}%{} : Tensor[] = prim::ListConstruct({})\n", indent, name, elements);
-        arguments.push_back("%" + name);
+        arguments.push_back(tensor_list(std::string(decl.name), values, indent));
       } else {
         arguments.push_back(values.empty() ? constant(decl.name, std::nullopt, indent)
                                            : argument(values[0], slot_of(node, decl.name, counterpart),
@@ -286,6 +289,8 @@ class Printer {
                       wanted, indent);
     if (const auto* elements = std::get_if<AllElements>(&operand.operand))
       return argument(elements->value, TorchSlot::Ints, wanted, indent);
+    if (const auto* list = std::get_if<TensorList>(&operand.operand))
+      return tensor_list(wanted, list->values, indent);
     if (const auto* call = std::get_if<EarlierCall>(&operand.operand))
       return "%" + earlier[call->number];
     const auto* fixed = std::get_if<Attribute>(&operand.operand);

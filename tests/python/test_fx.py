@@ -447,6 +447,8 @@ def test_symbolic_sizes_stay_symbolic():
     (lambda x: ops.split(x, numpy.array([2, 3]), axis=1), ["f32[3,5]"]),
     (lambda x: ops.where(ops.greater(x, 0.0), 1.0, 2.0), ["f32[4]"]),
     (lambda x: ops.shape(x), ["f32[n,3]"]),
+    (lambda a, b: ops.einsum([a, b], equation="bij, bkj -> bik"), ["f32[2,3,4]", "f32[2,5,4]"]),
+    (lambda a, b: ops.einsum([a, b], equation="...i,i"), ["f32[2,3,4]", "f32[4]"]),
     (lambda x: (ops.cast(x, to="i64"), numpy.array([1, 2]) + ops.cast(x, to="i64")), ["f32[2]"]),
 ])
 def test_calls_are_exact(function, types):
@@ -462,6 +464,27 @@ def test_calls_are_exact(function, types):
     for a, b in zip(got, want, strict=True):
         assert a.dtype == b.dtype
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("op, gates", [("gru", 3), ("lstm", 4), ("rnn", 1)])
+@pytest.mark.parametrize("direction, count", [("forward", 1), ("reverse", 1), ("bidirectional", 2)])
+def test_recurrent_layers_are_code(op, gates, direction, count):
+    how = {"direction": direction, **({"reset_after": True} if op == "gru" else {})}
+
+    def layers(x, w, r, bias, h):
+        given = getattr(ops, op)(x, w, r, bias, initial_h=h, **how)
+        return (*given, *getattr(ops, op)(x, w, r, **how))
+
+    model = tenon.trace(layers, "f32[t,2,3]", f"f32[{count},{gates * 5},3]", f"f32[{count},{gates * 5},5]", f"f32[{count},{gates * 10}]",
+                        f"f32[{count},2,5]")
+    check_round_trip(model, inputs_for(model, {"t": 4}))
+
+
+def test_recurrent_layers_that_torch_does_not_have_are_named():
+    for how in ({}, {"reset_after": True, "activations": ["relu", "tanh"]}, {"reset_after": True, "clip": 1.0}):
+        model = tenon.trace(lambda x, w, r: ops.gru(x, w, r, **how), "f32[4,2,3]", "f32[1,15,3]", "f32[1,15,5]")
+        with pytest.raises(tenon.UnsupportedError, match=r"torch has no calls for what these nodes compute: .*\(gru\)"):
+            model.to_fx()
 
 
 def test_what_torch_has_no_calls_for_is_named():

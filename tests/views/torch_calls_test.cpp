@@ -77,6 +77,15 @@ TEST(TorchCalls, Attention) {
   });
 }
 
+TEST(TorchCalls, Einsum) {
+  expect_shown({
+      {"%a: f32[4,5], %b: f32[5,6]", R"(%y = einsum([%a, %b], equation="ij,jk->ik"))",
+       "torch.einsum](args = ('ij,jk->ik', %a, %b), kwargs = {})",
+       "  %tensors : Tensor[] = prim::ListConstruct(%a, %b)\n  %path : NoneType = prim::Constant()\n"
+       "  %y : Float(4, 6) = aten::einsum(%equation, %tensors, %path)\n"},
+  });
+}
+
 TEST(TorchCalls, Gather) {
   expect_shown({
       {"%x: f32[4,5]", "%i = constant(value=i64[]{-1}) %y = gather(%x, %i, axis=1)",

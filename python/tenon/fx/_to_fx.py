@@ -15,6 +15,7 @@ import torch.fx
 from tenon import _tenon
 from tenon._model import Model
 from tenon.errors import UnsupportedError
+from tenon.fx import _recurrent
 from tenon.fx._modules import restore_modules
 from tenon.fx._traced import TracedModule
 
@@ -36,6 +37,8 @@ def _class_name(name: str) -> str:
 
 def _function(target: str) -> Callable[..., Any] | None:
     """What a target names; None where there is no such thing."""
+    if target in _recurrent.FUNCTIONS:
+        return _recurrent.FUNCTIONS[target]
     first, *rest = target.split(".")
     start = {"torch": torch, "operator": operator}.get(first, getattr(builtins, first, None) if not rest else None)
     try:
@@ -68,7 +71,7 @@ class _Builder:
         return TracedModule.of(module)
 
     def refuse_unknown(self, rows: list[dict[str, Any]]) -> None:
-        unknown = [row for row in rows if row["op"] == "call_function" and _function(row["target"]) is None]
+        unknown = [row for row in rows if row["op"] == "call_function" and (_function(row["target"]) is None or _recurrent.lacks(row))]
         if unknown:
             names = "; ".join(f"{row['described']} ({row['tenon_op']})" for row in unknown)
             raise UnsupportedError(f"torch has no calls for what these nodes compute{self.place}: {names}")
@@ -103,8 +106,9 @@ class _Builder:
 
     def call(self, row: dict[str, Any]) -> torch.fx.Node:
         target = row["target"]
-        args = [self.argument(each) for each in row["args"]]
-        kwargs = {name: self.argument(each) for name, each in row["kwargs"].items()}
+        as_taken = _as_tensor if target in _recurrent.FUNCTIONS else lambda described: described
+        args = [self.argument(as_taken(each)) for each in row["args"]]
+        kwargs = {name: self.argument(as_taken(each)) for name, each in row["kwargs"].items()}
         if self.changes_nothing(target, args, kwargs):
             return args[0]
         if target in ("torch.reshape", "torch.broadcast_to") and len(args) == 2:
@@ -268,6 +272,11 @@ class _Builder:
         else:
             module.register_buffer(name, value)
         return ".".join(parts)
+
+
+def _as_tensor(described: Any) -> Any:
+    """A short constant as a tensor, where no number is taken in its place."""
+    return (*described[:3], "tensor") if described[0] == "short" else described
 
 
 def _symbol(size: Any) -> str | None:
