@@ -401,6 +401,22 @@ TEST(FusedAttention, TakesWindowsAlong) {
   expect_attention(", %l: i64[2]", "lengths=%l, ", {Tensor::of<int64_t>({40, 0})});
 }
 
+// Queries far behind the last key see none within their window: their result is zero.
+TEST(FusedAttention, TakesWindowsBehindTheLastKeyAlong) {
+  for (const std::string_view window :
+       {"window_before=4", "window_before=5", "window_before=2, window_after=0", "offset=%o, window_after=0",
+        "offset=%p, window_after=0"})
+    expect_reference(fmt::format(R"(graph g(%q: f32[1,2,9,8], %k: f32[1,2,4,8], %v: f32[1,2,4,8]) {{
+      %o = constant(value=i64[1] {{-3}})
+      %p = constant(value=i64[1] {{1}})
+      %y = attention(%q, %k, %v, scale=0.25, {})
+      return %y
+    }})",
+                                 window),
+                     {{numbers(DType::F32, {1, 2, 9, 8}, 1), numbers(DType::F32, {1, 2, 4, 8}, 2),
+                       numbers(DType::F32, {1, 2, 4, 8}, 3)}});
+}
+
 TEST(FusedAttention, TakesKeysThatHeadsShareAlong) {
   expect_attention("", "", {}, 1);
   expect_attention("", "window_after=0, ", {}, 3);

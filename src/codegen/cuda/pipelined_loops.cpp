@@ -186,10 +186,10 @@ void PipelineText::run_stage(const Loop& loop, const Pipeline& pipeline, const C
       if (swizzled_.empty())
         begin_next();
       else
-        while_multiplying_ = begin_next;
+        overlapped_ = begin_next;
     }
   }
-  if (auto begin = std::exchange(while_multiplying_, {}))  // nothing was multiplied
+  if (auto begin = std::exchange(overlapped_, {}))  // nothing was multiplied
     begin();
   storage_ = storage;
 }

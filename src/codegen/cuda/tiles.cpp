@@ -99,7 +99,7 @@ void TileText::find_tiles(const Loop& threads) {
       },
       quads_);
   std::erase_if(products_, [&](const auto& each) { return !is_in_order(each.second); });
-  goes_on_.clear();
+  chained_.clear();
   find_sequences(threads.body);
 }
 
@@ -110,7 +110,7 @@ void TileText::find_sequences(const std::vector<loops::Statement>& body) {
       return loop != nullptr && products_.contains(loop) ? loop : nullptr;
     };
     if (const Loop* loop = product(i); loop != nullptr && product(i + 1) != nullptr)
-      goes_on_.insert(loop);
+      chained_.insert(loop);
     if (const auto* inner = body_of(body[i]))
       find_sequences(*inner);
   }
@@ -162,7 +162,7 @@ void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
   };
   if (!is_multiplying_)
     writer_.line("{}();", preamble_.use("wgmma_fence"));
-  is_multiplying_ = goes_on_.contains(&loop);
+  is_multiplying_ = chained_.contains(&loop);
   for_each_step(loop, [&] {
     const std::vector<std::string> a =
         quads_.contains(product.a.buffer) ? fragments_at(product, "0") : std::vector{matrix(product.a)};
@@ -177,7 +177,7 @@ void TileText::run_warpgroups(const Loop& loop, const TileProduct& product) {
     return writer_.close();
   writer_.line("{}();", preamble_.use("wgmma_commit"));
   accumulators_.insert(product.sums.buffer);
-  if (const auto meanwhile = std::exchange(while_multiplying_, {})) {
+  if (const auto meanwhile = std::exchange(overlapped_, {})) {
     const std::optional<Iterations> around = at_;
     meanwhile();
     at_ = around;

@@ -44,12 +44,12 @@ class TileText : protected ThreadLoopText {
   void multiply(const TileProduct& product, const std::string& a, const std::string& b);
 
   std::map<const loops::Loop*, TileProduct> products_;
-  std::set<const loops::Loop*> goes_on_;  // with another product
+  std::set<const loops::Loop*> chained_;  // whose wgmma group the next product is in, too
   bool is_multiplying_ = false;           // what came before has not ended
 
  protected:
-  // What the threads of a warpgroup do meanwhile, once.
-  std::function<void()> while_multiplying_;
+  // Emitted once, between the commit of a group and the wait for it.
+  std::function<void()> overlapped_;
   int in_flight_ = 0;                   // groups of products that need not end where others begin
   std::set<std::string> accumulators_;  // of products that were not waited for
 };

@@ -13,7 +13,7 @@ namespace tenon::torch {
 namespace {
 
 // How an op interpolates.
-struct Way {
+struct Interpolation {
   std::string_view mode, positions, round = "half_down";
   bool antialias = false;
 };
@@ -65,19 +65,19 @@ Operand size_operand(const NodeView& n, Value x, bool aligns_corners) {
   return {"scales", constant(n.graph(), Tensor::of(std::vector<float>(scales.begin(), scales.end())))};
 }
 
-std::vector<Value> resized(const NodeView& n, const Way& way) {
+std::vector<Value> resized(const NodeView& n, const Interpolation& interpolation) {
   const Value x = n.tensor(n.has("input") ? "input" : "self");
   const int64_t rank = n.rank_of(x);
   if (rank < 3)
     throw user_error("{}: its input is {}", n.op(), x.type());
-  return n.make("resize", {{"x", x}, size_operand(n, x, way.positions == "align_corners")},
+  return n.make("resize", {{"x", x}, size_operand(n, x, interpolation.positions == "align_corners")},
                 {{"axes", axes_between(2, rank)},
-                 {"mode", way.mode},
-                 {"positions", way.positions},
-                 {"round", way.round},
-                 {"antialias", way.antialias},
-                 {"exclude_outside", way.antialias},
-                 {"cubic_a", way.antialias ? -0.5 : -0.75}});
+                 {"mode", interpolation.mode},
+                 {"positions", interpolation.positions},
+                 {"round", interpolation.round},
+                 {"antialias", interpolation.antialias},
+                 {"exclude_outside", interpolation.antialias},
+                 {"cubic_a", interpolation.antialias ? -0.5 : -0.75}});
 }
 
 Convert nearest(std::string_view positions, std::string_view round) {

@@ -73,13 +73,13 @@ class TensorContraction {
         step_sums_(tile_, loops::fresh_among(names_, "step_sums")) {
     a_ = factor(product.first, tile.m, kTileM, "a");
     b_ = factor(product.second, tile.n, kTileN, "b");
-    results_.overlap(a_->way == Way::Box, b_->way == Way::Box);
+    results_.overlap(a_->staging == Staging::Box, b_->staging == Staging::Box);
   }
 
   Statement run() {
     std::vector<Statement> block;
     for (const Factor* factor : {&*a_, &*b_})
-      if (factor->way == Way::Registers) {
+      if (factor->staging == Staging::Registers) {
         declare(block, *factor);
         block.emplace_back(Local{factor->by_vectors.next()});
       }
@@ -101,8 +101,8 @@ class TensorContraction {
   }
 
  private:
-  // How a factor comes to shared memory: copied as a box, or by vectors; or through registers.
-  enum class Way : uint8_t { Box, Vectors, Registers };
+  // How a factor is staged in shared memory: copied as a box, or by vectors; or through registers.
+  enum class Staging : uint8_t { Box, Vectors, Registers };
 
   // In shared memory, in so many parts.
   struct Factor {
@@ -110,21 +110,22 @@ class TensorContraction {
     TiledFactor from;
     std::string tile;
     int64_t rows;
-    Way way;
+    Staging staging;
     StagedFactor by_vectors;  // but for a box
   };
 
   Factor factor(const TiledFactor& from, int64_t rows, const std::string& tile, const std::string& name) {
     TiledFactor own = in_parts_ ? from : without_cast(from);
     const DType stored = own.value.dtype(), dtype = in_parts_ ? DType::BF16 : stored;
-    const Way way = stages_ > 1 && can_copy(own, product_.k, rows, tile_.k)          ? Way::Box
-                    : stages_ > 1 && can_gather(own, rows, tile_.k, tile_.threads()) ? Way::Vectors
-                                                                                     : Way::Registers;
+    const Staging staging = stages_ > 1 && can_copy(own, product_.k, rows, tile_.k) ? Staging::Box
+                            : stages_ > 1 && can_gather(own, rows, tile_.k, tile_.threads())
+                                ? Staging::Vectors
+                                : Staging::Registers;
     Factor factor{.shared = {},
                   .from = own,
                   .tile = tile,
                   .rows = rows,
-                  .way = way,
+                  .staging = staging,
                   .by_vectors = StagedFactor(own, product_.k, rows, tile_.k, tile_.threads(), tile,
                                              loops::fresh_among(names_, "next_" + name), stored)};
     factor.shared.resize(tiles_);
@@ -154,7 +155,7 @@ class TensorContraction {
              const std::function<std::vector<Statement>(const StagedFactor&)>& what) const {
     std::vector<Statement> all;
     for (const Factor* factor : {&*a_, &*b_})
-      if (factor->way == Way::Registers)
+      if (factor->staging == Staging::Registers)
         append(all, what(factor->by_vectors));
     if (!all.empty())
       body.push_back(by_threads(std::move(all)));
@@ -162,14 +163,14 @@ class TensorContraction {
 
   void add_step(std::vector<Statement>& body, const Dim& steps) const {
     for (const Factor* factor : {&*a_, &*b_})
-      if (factor->way != Way::Registers)
+      if (factor->staging != Staging::Registers)
         declare(body, *factor);
     for (const Factor* factor : {&*a_, &*b_}) {
       const SharedTile& to = factor->shared.front().front();
-      if (factor->way == Way::Box)
+      if (factor->staging == Staging::Box)
         append(body, copy_tile(factor->from, product_.k.front(), factor->rows, tile_.k, factor->tile,
                                to.buffer, symbol(kStep)));
-      else if (factor->way == Way::Vectors)
+      else if (factor->staging == Staging::Vectors)
         body.push_back(by_threads(factor->by_vectors.copy(
             symbol(kStep), to.buffer, [&](const Dim& row, const Dim& k) { return to.place(row, k); })));
     }
@@ -238,7 +239,7 @@ class TensorContraction {
   std::vector<Statement> fill_shared(size_t tile) const {
     std::vector<Statement> fill;
     for (const Factor* factor : {&*a_, &*b_})
-      if (factor->way == Way::Registers)
+      if (factor->staging == Staging::Registers)
         append(fill, factor->by_vectors.for_each([&](const Dim& row, const Dim& k, const Scalar& value) {
           const std::vector<Scalar> parts = in_parts_ ? parts_of(value) : std::vector{value};
           std::vector<Statement> stores;
