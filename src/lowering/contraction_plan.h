@@ -71,10 +71,10 @@ struct PackB {
 };
 
 // The load of the other operand of a product with packed B that is packed into row blocks, and their height.
-// Each index of the load is the axis of the rows, the reduced one, or 0.
+// Each index of the load is an axis of the rows, the reduced one, or 0.
 struct PackA {
   loops::Scalar load;
-  loops::Axis axis;  // of the rows
+  std::vector<loops::Axis> axes;  // that the rows run over, outermost first
   int64_t rows;
 };
 

@@ -118,10 +118,11 @@ class Unpacking {
   }
 
   Scalar read_row_blocks(const Scalar& load) const {
-    const std::vector<Axis>& axes = stage_.definition.axes;
-    const Axis& axis = axes[*loops::axis_of(axes, load.operands().back())];
-    const auto [block, row] =
-        split_in_blocks(load.operands().back().index(), axis.size, stage_.packed_a->rows);
+    std::map<std::string, Dim> last;
+    for (const Axis& axis : stage_.definition.axes)
+      last.emplace(axis.variable, axis.size - 1);
+    const Dim index = load.operands().back().index();
+    const auto [block, row] = split_in_blocks(index, index.substitute(last) + 1, stage_.packed_a->rows);
     return Scalar::load(load.name(), load.dtype(),
                         {Scalar::index(block), load.operands()[1], Scalar::index(row)});
   }

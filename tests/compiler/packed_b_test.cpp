@@ -172,6 +172,18 @@ TEST(PackedA, AreNotForFewPanelsOrRows) {
   }
 }
 
+// Where rows are a multiple of 4096 bytes apart, a tile of them evicts itself from the first cache of x86.
+TEST(PackedA, HoldRowsThatEvictEachOther) {
+  for (const auto& [length, packs] :
+       std::map<int, bool>{{1024, true}, {2048, true}, {768, false}, {1040, false}}) {
+    const std::unique_ptr<Graph> graph = read(fmt::format(
+        "graph g(%x: f32[40,{0}], %w: f32[{0},900]) {{ %0 = matmul(%x, %w) return %0 }}", length));
+    const std::string kernels = kernels_with_wide_vectors(*graph);
+    EXPECT_EQ(has(kernels, "[rows0,k0,row0]"), packs) << kernels;
+    expect_as_evaluated(*graph);
+  }
+}
+
 // The same elements along two dimensions are other rows.
 TEST(PackedA, AreThoseOfTheDimensionThatIsRead) {
   const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[40,40,33], %w: f32[33,900], %w2: f32[33,900]) {

@@ -22,12 +22,13 @@ constexpr int64_t kLeastIterationsPerThread = 4, kIterationsPerThread = 8;
 constexpr int64_t kUnknownRows = 128, kUnknownIterations = 32;  // assumed for dynamic sizes
 
 // Into how many parts `rows` are split, each of which iterates over all panels, so that threads are balanced
-// and what a part reads, of these bytes in all, stays in cache.
-int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, const Context& context) {
+// and what a part reads, of these bytes in all, stays in a cache of this size.
+int64_t count_parts(const Dim& panels, const Dim& rows, int64_t bytes, int64_t cache,
+                    const Context& context) {
   const int64_t most = std::max<int64_t>(rows.constant().value_or(1), 1), threads = context.threads,
                 enough = kIterationsPerThread * threads,
                 count = std::min(panels.constant().value_or(enough), enough);
-  int64_t parts = std::clamp<int64_t>(bytes / (context.target.caches.level2 / 2), 1, most);
+  int64_t parts = std::clamp<int64_t>(bytes / cache, 1, most);
   while (parts < most && count * parts < enough &&
          (count * parts % threads != 0 || count * parts < kLeastIterationsPerThread * threads))
     ++parts;
@@ -136,7 +137,15 @@ class BlockChooser : GemmIndices {
     Dim parted = blocks_.parted_axis == tile_.row ? row_blocks() : sum_.axes[*blocks_.parted_axis].size;
     if (!parted.is_constant() && blocks_.parted_axis != tile_.row)
       parted = kUnknownIterations;
-    return schedule::count_parts(iterations, parted, goes_pixel_by_pixel() ? 0 : bytes_across(), context_);
+    return schedule::count_parts(iterations, parted, goes_pixel_by_pixel() ? 0 : bytes_across(),
+                                 cache_of_part(), context_);
+  }
+
+  // Each part reads all panels again. Packed rows are contiguous: they are prefetched from the third level in
+  // time, and need no second one.
+  int64_t cache_of_part() const {
+    const Caches& caches = context_.target.caches;
+    return packing_.a ? std::max(caches.level3_share / 4, caches.level2 / 2) : caches.level2 / 2;
   }
 
   int64_t bytes_across() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 #include <set>
 
 #include "loops/contraction.h"
@@ -90,20 +91,22 @@ class GemmTileChooser {
   }
 
   // Arm multiplies by one lane of a register, and one load brings those of several rows where they are
-  // contiguous. x86 broadcasts an element as it is loaded, from anywhere.
-  std::optional<PackA> choose_packed_a(const PackedB& packed_b) {
+  // contiguous. x86 broadcasts an element as it is loaded, from anywhere, if rows don't evict each other.
+  std::optional<PackA> choose_packed_a(const PackedB& packed_b, const lowering::BufferTable& buffers) {
     run(false, packed_b);
-    if (!choice_.pack_a.value_or(target_.architecture == Architecture::Arm64) || !tile_.row || tile_.tiles ||
-        tile_.both_along || across_->kind() != Scalar::Kind::Load || sum_.reduced.size() != 1 ||
-        !sum_.reduced.front().size.is_constant() || row_size().constant().value_or(0) < 2 * tile_.mr ||
+    if (!tile_.row || tile_.tiles || tile_.both_along || across_->kind() != Scalar::Kind::Load ||
+        !choice_.pack_a.value_or(target_.architecture == Architecture::Arm64 || rows_conflict(buffers)) ||
+        sum_.reduced.size() != 1 || !sum_.reduced.front().size.is_constant() ||
+        row_size().constant().value_or(0) < 2 * tile_.mr ||
         ceil_div(lane_size(), tile_.nr).constant().value_or(0) < (choice_.pack_a ? 1 : kLeastPanels) ||
         !runs_through_memory(*across_, sum_.reduced.front()))
       return std::nullopt;
-    const Axis& row = sum_.axes[*tile_.row];
+    const std::vector<Axis> rows(sum_.axes.begin() + static_cast<int64_t>(tile_.first_row_axis),
+                                 sum_.axes.begin() + static_cast<int64_t>(*tile_.row) + 1);
     for (const Scalar& index : across_->operands())
-      if (index != Scalar::index(0) && !loops::axis_of({row}, index) && !loops::axis_of(sum_.reduced, index))
+      if (index != Scalar::index(0) && !loops::axis_of(rows, index) && !loops::axis_of(sum_.reduced, index))
         return std::nullopt;
-    return PackA{*across_, row, tile_.mr};
+    return PackA{*across_, rows, tile_.mr};
   }
 
   std::optional<PackB> choose_packed_b(const std::function<bool(const std::string&)>& is_constant,
@@ -233,6 +236,22 @@ class GemmTileChooser {
     }
     return Scalar::index(place);
   }
+  // Whether the rows of a tile are at a stride that maps more of them to one set of the first cache than that
+  // has ways.
+  bool rows_conflict(const lowering::BufferTable& buffers) const {
+    constexpr int64_t kBytesOfWay = 4096;
+    const std::optional<Scalar> place = place_in_memory(*across_, buffers);
+    if (!place)
+      return false;
+    const std::string& row = sum_.axes[*tile_.row].variable;
+    const Dim stride = place->index().substitute({{row, Dim::symbol(row) + 1}}) - place->index();
+    if (!stride.is_constant() || *stride.constant() == 0)
+      return false;
+    const int64_t bytes = *stride.constant() * info(across_->dtype()).bytes,
+                  rows_apart = kBytesOfWay / std::gcd(bytes, kBytesOfWay);
+    return (tile_.mr + rows_apart - 1) / rows_apart > target_.caches.level1_data / kBytesOfWay;
+  }
+
   // Of all that rows of tiles run over.
   Dim size_of_rows_on() const {
     Dim size = sum_.axes[*tile_.row].size;
@@ -627,8 +646,8 @@ std::optional<PackB> choose_packed_b(const Definition& sum, const Target& target
 }
 
 std::optional<PackA> choose_packed_a(const Definition& sum, const PackedB& packed_b, const Target& target,
-                                     const ContractionChoice& choice) {
-  return GemmTileChooser(sum, target, choice).choose_packed_a(packed_b);
+                                     const lowering::BufferTable& buffers, const ContractionChoice& choice) {
+  return GemmTileChooser(sum, target, choice).choose_packed_a(packed_b, buffers);
 }
 
 WeighedTiles weigh_tiles(const Definition& sum, const GemmTile& tile, const Target& target) {

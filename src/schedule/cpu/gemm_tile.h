@@ -29,6 +29,7 @@ std::optional<lowering::PackB> choose_packed_b(const loops::Definition& sum, con
 // Nothing where the other operand of a product with packed B is read as it is.
 std::optional<lowering::PackA> choose_packed_a(const loops::Definition& sum,
                                                const lowering::PackedB& packed_b, const Target& target,
+                                               const lowering::BufferTable& buffers,
                                                const lowering::ContractionChoice& choice = {});
 
 // The tiles that the cost model weighs for the lanes of a tile that was chosen, the best height of each;

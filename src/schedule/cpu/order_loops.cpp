@@ -1,6 +1,7 @@
 #include "schedule/cpu/order_loops.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "schedule/assign.h"
 
@@ -16,10 +17,12 @@ using loops::Statement;
 
 namespace {
 
-constexpr int64_t kLanesAcross = 64;   // of a transposed block
-constexpr int64_t kLanesAlong = 2048;  // of a block of strided stores that stays in cache
-constexpr int64_t kShortAxis = 8;      // of whose rows a cache line holds several
-constexpr int64_t kRowsAcross = 8;     // that stay in cache at power-of-two strides
+constexpr int64_t kLanesAcross = 64;             // of a transposed block
+constexpr int64_t kInterleaved = 16;             // elements that strided stores interleave, at most
+constexpr int64_t kBytesInterleaved = 24 << 10;  // of a block of strided stores that stays in L1
+constexpr int64_t kLeastLanesAlong = 64, kMostLanesAlong = 2048;  // of such a block
+constexpr int64_t kShortAxis = 8;                                 // of whose rows a cache line holds several
+constexpr int64_t kRowsAcross = 8;  // that stay in cache at power-of-two strides
 
 template <class F>
 void for_each_load(const std::vector<Statement>& body, F&& f) {
@@ -80,13 +83,24 @@ std::vector<Statement> transpose(std::vector<Axis> axes, size_t along, const Axi
   return around(axes, Mark::Parallel, std::move(body));
 }
 
+int64_t bytes_stored(const std::vector<Statement>& body) {
+  int64_t bytes = 1;
+  for (const Statement& statement : body)
+    for (const Scalar& value : std::get<Assign>(statement).values)
+      bytes = std::max<int64_t>(bytes, info(value.dtype()).bytes);
+  return bytes;
+}
+
 // Vectorises along the source, as a short last axis would fill no vector; stores have a small stride.
 std::vector<Statement> interleave(std::vector<Axis> axes, size_t along, const Axis& last,
                                   std::vector<Statement> body) {
+  const int64_t bytes_of_lane = std::max<int64_t>(*last.size.constant(), 1) * bytes_stored(body);
+  const auto fitting = std::bit_floor(static_cast<uint64_t>(kBytesInterleaved / bytes_of_lane));
+  const int64_t lanes = std::clamp(static_cast<int64_t>(fitting), kLeastLanesAlong, kMostLanesAlong);
   const Axis read = axes[along];
-  body = as_list(loop_over(last, Mark::Unrolled,
-                           as_list(within_block(read, kLanesAlong, Mark::Vector, std::move(body)))));
-  axes[along] = over_blocks(read, kLanesAlong);
+  body = as_list(
+      loop_over(last, Mark::Unrolled, as_list(within_block(read, lanes, Mark::Vector, std::move(body)))));
+  axes[along] = over_blocks(read, lanes);
   return around(axes, Mark::Parallel, std::move(body));
 }
 
@@ -95,11 +109,16 @@ std::vector<Statement> interleave(std::vector<Axis> axes, size_t along, const Ax
 std::vector<Statement> order_loops(std::vector<Axis> axes, std::vector<Statement> body) {
   const Axis last = axes.back();
   axes.pop_back();
-  const bool is_short = last.size.constant().value_or(INT64_MAX) <= kShortAxis;
+  const int64_t size = last.size.constant().value_or(INT64_MAX);
+  const auto interleaves = [&](const Axis& read) {
+    return size <= kShortAxis ||
+           (size <= kInterleaved && read.size.constant().value_or(INT64_MAX) >= kShortAxis);
+  };
   if (const std::optional<size_t> along = axis_along_memory(axes, last, body))
-    return is_short ? interleave(axes, *along, last, std::move(body))
-                    : transpose(axes, *along, last, kLanesAcross, Mark::Vector, std::move(body));
-  const std::optional<size_t> along = is_short ? axis_along_rows(axes, last, body) : std::nullopt;
+    return interleaves(axes[*along])
+               ? interleave(axes, *along, last, std::move(body))
+               : transpose(axes, *along, last, kLanesAcross, Mark::Vector, std::move(body));
+  const std::optional<size_t> along = size <= kShortAxis ? axis_along_rows(axes, last, body) : std::nullopt;
   body = as_list(loop_over(last, Mark::Vector, std::move(body)));
   if (!along)
     return around(axes, Mark::Parallel, std::move(body));

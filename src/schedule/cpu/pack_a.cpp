@@ -39,10 +39,13 @@ class RowPacker {
     const std::string name = name_of(plan, stage.definition.reduced.front());
     if (!graph_.buffers.contains(name))
       nodes_.push_back(packing_node(name, plan, stage));
+    Dim row = 0;
+    for (const loops::Axis& axis : plan.axes)
+      row = row * axis.size + Dim::symbol(axis.variable);
     const Scalar moved =
         Scalar::load(name, load.dtype(),
                      {Scalar::index(0), Scalar::index(Dim::symbol(stage.definition.reduced.front().variable)),
-                      Scalar::index(Dim::symbol(plan.axis.variable))});
+                      Scalar::index(row)});
     Scalar& value = stage.definition.values.front();
     value = loops::replace_loads(value, [&](const Scalar& each) { return each == load ? moved : each; });
     stage.packed_a = PackedA{.buffer = name, .rows = plan.rows};
@@ -51,26 +54,35 @@ class RowPacker {
 
   // Another for each way to read the buffer.
   static std::string name_of(const PackA& plan, const loops::Axis& reduced) {
+    std::string name = fmt::format("{}_rows{}", plan.load.name(), plan.rows);
     const std::vector<Scalar>& indices = plan.load.operands();
-    const auto dim = std::ranges::find_if(
-        indices, [&](const Scalar& index) { return loops::axis_of({plan.axis}, index).has_value(); });
-    return fmt::format("{}_rows{}_{}_{}_{}", plan.load.name(), plan.rows, dim - indices.begin(),
-                       *plan.axis.size.constant(), *reduced.size.constant());
+    for (size_t dim = 0; dim < indices.size(); ++dim)
+      if (const std::optional<size_t> axis = loops::axis_of(plan.axes, indices[dim]))
+        name += fmt::format("_{}_{}", dim, *plan.axes[*axis].size.constant());
+    return fmt::format("{}_{}", name, *reduced.size.constant());
   }
 
   KernelNode packing_node(const std::string& name, const PackA& plan, const Stage& product) {
-    const loops::Axis &row = plan.axis, &reduced = product.definition.reduced.front();
-    const Dim first = min(Dim::symbol("i0") * plan.rows, row.size - plan.rows);
+    const loops::Axis& reduced = product.definition.reduced.front();
+    Dim rows = 1;
+    for (const loops::Axis& axis : plan.axes)
+      rows = rows * axis.size;
+    std::map<std::string, Dim> at{{reduced.variable, Dim::symbol("i1")}};
+    Dim row = min(Dim::symbol("i0") * plan.rows, rows - plan.rows) + Dim::symbol("i2");
+    for (size_t i = plan.axes.size(); i-- > 0;) {
+      const Dim outer = i == 0 ? Dim(0) : floor_div(row, plan.axes[i].size);
+      at.emplace(plan.axes[i].variable, row - outer * plan.axes[i].size);
+      row = outer;
+    }
     Definition definition;
-    definition.axes = {{"i0", ceil_div(row.size, plan.rows)}, {"i1", reduced.size}, {"i2", plan.rows}};
+    definition.axes = {{"i0", ceil_div(rows, plan.rows)}, {"i1", reduced.size}, {"i2", plan.rows}};
     Buffer buffer{.name = name, .dtype = plan.load.dtype(), .sizes = {}};
     for (const loops::Axis& axis : definition.axes)
       buffer.sizes.push_back(axis.size);
     graph_.buffers.add({.elements = buffer});
     definition.results = {std::move(buffer)};
     definition.at = loops::variables_of(definition.axes);
-    definition.values = {plan.load.substitute(
-        {{row.variable, first + Dim::symbol("i2")}, {reduced.variable, Dim::symbol("i1")}})};
+    definition.values = {plan.load.substitute(at)};
     return make_node(
         {.definition = std::move(definition), .sources = product.sources, .contraction = product.contraction},
         graph_.buffers);

@@ -183,10 +183,10 @@ class Selector {
   }
 
   void choose_packed_rows(const PackedB& packed_b) {
-    plan_.pack_a = choose_packed_a(sum_, packed_b, context_.target, choice_);
-    plan_.may_pack_a =
-        plan_.pack_a ||
-        choose_packed_a(sum_, packed_b, context_.target, {.mr = plan_.tile->mr, .pack_a = true}).has_value();
+    plan_.pack_a = choose_packed_a(sum_, packed_b, context_.target, graph_.buffers, choice_);
+    plan_.may_pack_a = plan_.pack_a || choose_packed_a(sum_, packed_b, context_.target, graph_.buffers,
+                                                       {.mr = plan_.tile->mr, .pack_a = true})
+                                           .has_value();
   }
 
   void note_tiles() {
