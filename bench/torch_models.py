@@ -2,12 +2,13 @@
 """torch_models — models of timm and transformers (random weights) through torch.compile(backend="tenon"): whether they agree with
 eager PyTorch, and how fast they are beside eager PyTorch and Inductor.
 
-usage: torch_models.py check [NAME...] [--jobs N] [--threads N] [--into DIR]
+usage: torch_models.py check [NAME...] [--whole] [--jobs N] [--threads N] [--into DIR] [--cpu SECONDS]
        torch_models.py time  [NAME...] [--threads N] [--into DIR] [--limit SECONDS]
        torch_models.py cold  [NAME...] [--threads N] [--into DIR]
        torch_models.py list
 
-check runs each model in a process of its own, several at once; a model of a package that is not installed is skipped, by name.
+check runs each model in a process of its own, --jobs at once, for at most --cpu seconds of processor time; a model of a package that
+is not installed is skipped, by name. Of transformers' models it takes two layers, as all are the same; --whole takes as many as time.
 time has a process for each model, and all of them compile at the same time, Inductor with one thread in each. Once all have
 compiled, one after the other has the machine to itself, and takes the medians of calls in turn (--rounds rounds). What has not
 compiled when so much of --limit is over that the others can still be timed is ended.
@@ -23,7 +24,10 @@ import fcntl
 import importlib.util
 import json
 import math
+import multiprocessing
 import os
+import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -47,6 +51,12 @@ vit_tiny_patch16_224 vit_small_patch16_224 deit_tiny_patch16_224 beit_base_patch
 swinv2_tiny_window8_256 twins_svt_small pvt_v2_b0 cait_xxs24_224 crossvit_tiny_240 levit_128 mixer_s16_224 resmlp_12_224 gmlp_s16_224
 poolformer_s12 coat_lite_tiny convit_tiny pit_ti_224 tnt_s_patch16_224 visformer_tiny mvitv2_tiny maxvit_tiny_rw_224 edgenext_xx_small
 mobilevit_xxs fastvit_t8 efficientformer_l1 xcit_nano_12_p16_224 volo_d1_224 davit_tiny focalnet_tiny_srf hiera_tiny_224 nextvit_small
+""".split()
+
+# For tests of timm's own: a few small blocks of each kind.
+TIMM_SMALL = """
+test_byobnet test_coatnet test_convnext test_convnext2 test_convnext3 test_efficientnet test_efficientnet_evos test_efficientnet_gn
+test_efficientnet_ln test_mambaout test_maxvit test_nfnet test_resnet test_vit test_vit2 test_vit3 test_vit4 test_vit_relpos
 """.split()
 
 # Of transformers: the class of the configuration, what is different from its defaults, and what the model takes.
@@ -96,24 +106,55 @@ hf/bert hf/distilbert hf/albert hf/electra hf/gpt2 hf/opt hf/llama hf/qwen2 hf/t
 COLD = ["timm/resnet50", "timm/vit_small_patch16_224", "hf/bert"]
 
 
+# What configurations of transformers call the number of their layers.
+DEPTHS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers", "encoder_layers", "decoder_layers")
+
+
 def names():
-    return [f"timm/{each}" for each in TIMM] + [f"hf/{each}" for each in TRANSFORMERS]
+    return [f"hf/{each}" for each in TRANSFORMERS] + [f"timm/{each}" for each in TIMM_SMALL + TIMM]
 
 
-def make(name):
-    """A model, and what it is called with."""
+def import_timm():
+    """timm needs torchvision, of which it calls no operators; wheels for another build of PyTorch fail for lack of these two."""
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except RuntimeError:
+        for operator in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{operator}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    import timm
+
+    return timm
+
+
+def import_packages():
+    """All that takes long."""
+    import tenon.torch  # noqa: F401
+    import torch._dynamo
+    import torch._functorch.aot_autograd  # noqa: F401
+
+    if importlib.util.find_spec("timm"):
+        import_timm()
+    if importlib.util.find_spec("transformers"):
+        import transformers  # noqa: F401
+
+
+def make(name, layers=None):
+    """A model, and what it is called with; where layers are given, one of transformers has so many."""
     import torch
 
     torch.manual_seed(0)
     package, _, model = name.partition("/")
     if package == "timm":
-        import timm
-
-        module = timm.create_model(model, pretrained=False)
+        module = import_timm().create_model(model, pretrained=False)
         return module.eval(), (torch.randn(1, *module.default_cfg["input_size"]),), {}
     import transformers
 
     config_class, changes, kind = TRANSFORMERS[model]
+    if layers is not None and "attention_types" not in changes:
+        known = getattr(transformers, config_class)().to_dict()
+        changes = {**changes, **{depth: layers for depth in DEPTHS if isinstance(known.get(depth), int)}}
     config = getattr(transformers, config_class)(**changes)
     if hasattr(config, "use_cache"):
         config.use_cache = False
@@ -157,12 +198,12 @@ def difference(actual, expected):
     return worst
 
 
-def check(name, threads):
+def check(name, threads, layers):
     import torch
     from tenon.torch import backend, listening
 
     torch.set_num_threads(threads)
-    module, args, kwargs = make(name)
+    module, args, kwargs = make(name, layers)
     graphs = []
     with torch.no_grad():
         expected = tensors_of(module(*args, **kwargs))
@@ -280,18 +321,52 @@ def keep(into, key, make_it):
     return result
 
 
+def check_into(path, name, threads, layers, cpu):
+    """In a process that ends with it: writes what it found."""
+    import traceback
+    import warnings
+
+    warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
+    with open(f"{path}.log", "w") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        try:
+            found = check(name, threads, layers)
+        except Exception as error:
+            traceback.print_exc(file=log)
+            found = {"error": f"{type(error).__name__}: {error}"[:300]}
+    path.write_text(json.dumps(found))
+
+
+def check_in_process(context, path, name, threads, layers, cpu):
+    process = context.Process(target=check_into, args=(path, name, threads, layers, cpu))
+    process.start()
+    process.join()
+    if not path.exists():
+        ended = f"takes more than {cpu} s of processor time" if process.exitcode == -signal.SIGXCPU else f"ended with status {process.exitcode}"
+        path.write_text(json.dumps({"error": ended}))
+    return json.loads(path.read_text())
+
+
 def check_all(chosen, options):
     missing = [package for package, module in (("timm", "timm"), ("hf", "transformers")) if importlib.util.find_spec(module) is None]
     skipped = [name for name in chosen if name.split("/")[0] in missing]
     if skipped:
         print(f"skipped: {len(skipped)} models of {', '.join(missing)}, which is not installed")
     chosen = [name for name in chosen if name not in skipped]
+    # Processes are copies of one that has imported all that takes long.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__"])
+    layers = None if options.whole else 2
     wrong, start = 0, time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        waiting = {
-            pool.submit(keep, options.into, f"check_{name}", lambda name=name: in_process(["_check", name, str(options.threads)], 400)): name
-            for name in chosen
-        }
+        waiting = {}
+        for name in chosen:
+            key = f"check_whole_{name}" if options.whole else f"check_{name}"
+            found = pool.submit(keep, options.into, key, lambda name=name, key=key: check_in_process(
+                context, file_of(options.into, key), name, options.threads, layers, options.cpu))
+            waiting[found] = name
         for future in concurrent.futures.as_completed(waiting):
             result, name = future.result(), waiting[future]
             bad = "error" in result or not result["difference"] <= TOLERANCE
@@ -376,7 +451,6 @@ def main():
         warnings.simplefilter("ignore")
         name, words = sys.argv[2], sys.argv[3:]
         functions = {
-            "_check": lambda: check(name, int(words[0])),
             "_cold": lambda: cold(name, words[0], int(words[1])),
             "_measure": lambda: measure(name, int(words[0]), int(words[1]), Path(words[2])),
         }
@@ -387,6 +461,8 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--jobs", type=int, default=max((os.cpu_count() or 2) // 2, 1))
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--cpu", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--limit", type=float, default=3600)
     parser.add_argument("--into", type=Path, default=ROOT / "build/torch_models")
@@ -404,4 +480,7 @@ def main():
     return time_all(options.names or TIMED, options)
 
 
-sys.exit(main())
+if __name__ == "__mp_main__":
+    import_packages()
+if __name__ == "__main__":
+    sys.exit(main())
