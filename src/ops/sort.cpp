@@ -52,6 +52,67 @@ struct Ranked {
   auto operator<=>(const Ranked&) const = default;  // of equal elements the first comes first
 };
 
+// Of the elements of a lane, `stride` apart: the first in the order of ranks, or in reverse.
+template <class T>
+class Selection {
+ public:
+  Selection(const T* values, int64_t size, size_t stride, bool largest, std::vector<Ranked>& selected)
+      : values_(values), size_(size), stride_(stride), largest_(largest), selected_(selected) {}
+
+  void run(int64_t count) {
+    selected_.clear();
+    const bool by_heap = size_ > kBlock && count <= size_ / kMany;
+    int64_t i = 0;
+    for (; i < (by_heap ? count : size_); ++i)
+      selected_.push_back(at(i));
+    const auto end = selected_.begin() + count;
+    if (by_heap) {
+      std::ranges::make_heap(selected_);
+      for (; stride_ == 1 && i + kBlock <= size_; i += kBlock)
+        if (may_be_among(i))
+          offer(i, i + kBlock);
+      offer(i, size_);
+    } else if (size_ > kBlock) {
+      std::nth_element(selected_.begin(), end, selected_.end());
+    } else {
+      return std::partial_sort(selected_.begin(), end, selected_.end());
+    }
+    std::sort(selected_.begin(), end);
+  }
+
+ private:
+  static constexpr int64_t kBlock = 64;  // elements that one vectorised loop compares with the last selected
+  static constexpr int64_t kMany = 8;    // of how many one must be selected that a heap takes longer
+
+  T value(int64_t i) const { return values_[static_cast<size_t>(i) * stride_]; }
+  Ranked at(int64_t i) const {
+    const uint64_t rank = rank_of(value(i));
+    return {largest_ ? ~rank : rank, i};
+  }
+  // NaN is always offered.
+  bool may_be_among(int64_t begin) const {
+    const T last = value(selected_.front().place);
+    bool any = false;
+    for (int64_t i = begin; i < begin + kBlock; ++i)
+      any |= largest_ ? !(values_[i] <= last) : !(values_[i] >= last);
+    return any;
+  }
+  void offer(int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      if (const Ranked each = at(i); each < selected_.front()) {
+        std::ranges::pop_heap(selected_);
+        selected_.back() = each;
+        std::ranges::push_heap(selected_);
+      }
+  }
+
+  const T* values_;
+  const int64_t size_;
+  const size_t stride_;
+  const bool largest_;
+  std::vector<Ranked>& selected_;  // in a heap, the last is the front
+};
+
 Types infer(const Node& n) {
   const Value x = n.in("x");
   const int64_t axis = checked_axis("top_k", n.attr("axis"), x.rank());
@@ -79,27 +140,23 @@ Data eval(const Call& c) {
   if (indices.count() == 0)
     return {Tensor(x.dtype(), extents), indices};
   const Lanes lanes(x.extents(), axis);
-  with_wide(x.dtype(), [&]<class T>(T) {
-    const std::vector<T> values = widen<T>(x);
+  const auto select = [&]<class T>(std::span<const T> values) {
     const std::span<int64_t> to = indices.mutable_data<int64_t>();
     const auto stride = static_cast<size_t>(lanes.stride);
-    std::vector<Ranked> order(static_cast<size_t>(size));
+    std::vector<Ranked> order;
     lanes.for_each([&](size_t start) {
-      for (int64_t i = 0; i < size; ++i) {
-        const uint64_t rank = rank_of(values[start + static_cast<size_t>(i) * stride]);
-        order[static_cast<size_t>(i)] = {largest ? ~rank : rank, i};
-      }
-      if (count == size)
-        std::sort(order.begin(), order.end());
-      else
-        std::partial_sort(order.begin(), order.begin() + count, order.end());
+      Selection<T>(values.data() + start, size, stride, largest, order).run(count);
       // The lane of the result is the same, but for its length.
       const size_t before = start / (static_cast<size_t>(size) * stride);
       const size_t first = before * static_cast<size_t>(count) * stride + start % stride;
       for (size_t i = 0; i < static_cast<size_t>(count); ++i)
         to[first + i * stride] = order[i].place;
     });
-  });
+  };
+  if (x.dtype() == DType::F32)
+    select(x.data<float>());
+  else
+    with_wide(x.dtype(), [&]<class T>(T) { select(std::span<const T>(widen<T>(x))); });
   const Places places = places_of_elements("top_k", x.extents(), indices, axis);
   return {read_places(x, places), indices};
 }

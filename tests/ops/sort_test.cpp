@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "ir/graph_text.h"
 
@@ -34,6 +35,34 @@ TEST(TopK, WorksAlongAnyAxis) {
   const Data result = top_k(f32({2, 1, 2}, {1, 4, 3, 2}), 1, ", axis=0");
   expect_tensor(result[0], f32({1, 1, 2}, {3, 4}));
   expect_tensor(result[1], i64({1, 1, 2}, {1, 0}));
+}
+
+// Few of them by a heap, with blocks of which none is among them; more by a partition.
+TEST(TopK, SelectsFewAndManyAlike) {
+  constexpr int64_t size = 1003;
+  std::mt19937_64 random(1);
+  for (const std::string_view attributes : {"", ", largest=false"})
+    for (const std::string_view order : {"random", "ascending", "descending", "nan"}) {
+      std::vector<double> values;
+      for (int64_t i = 0; i < size; ++i)
+        values.push_back(order == "ascending"    ? static_cast<double>(i / 2)
+                         : order == "descending" ? static_cast<double>(-i / 2)
+                         : order == "nan"        ? (i % 3 == 0 ? kNaN : static_cast<double>(i % 7))
+                                                 : static_cast<double>(random() % 400) - 200);
+      for (const DType dtype : {DType::F32, DType::F64, DType::I64}) {
+        if (dtype == DType::I64 && order == "nan")
+          continue;
+        const Tensor row = tensor(dtype, {1, size}, values), column = tensor(dtype, {size, 1}, values);
+        const std::vector<int64_t> all = as_ints(std::get<Tensor>(top_k(row, size, attributes)[1]));
+        for (const int64_t k : {1, 2, 100, 125, 126, 900, 1002}) {
+          const std::vector<int64_t> first(all.begin(), all.begin() + k);
+          SCOPED_TRACE(fmt::format("{}{} of {}", k, attributes, order));
+          EXPECT_EQ(as_ints(std::get<Tensor>(top_k(row, k, attributes)[1])), first);
+          EXPECT_EQ(as_ints(std::get<Tensor>(top_k(column, k, fmt::format("{}, axis=0", attributes))[1])),
+                    first);
+        }
+      }
+    }
 }
 
 TEST(TopK, MayBeAskedForNothing) {
