@@ -79,8 +79,8 @@ class Deeper {
 
 }  // namespace
 
-Importer::Importer(const Model& model, const ImportOptions& options)
-    : model_(model), options_(options), files_(model.file, options.folder) {
+Importer::Importer(const Model& model, const ImportOptions& options, const TensorElements& elements)
+    : model_(model), options_(options), elements_(elements), files_(model.file, options.folder) {
   for (const FunctionProto& function : model.proto.functions)
     if (!functions_
              .emplace(std::tuple(canonical_domain(function.domain), function.name, function.overload),
@@ -136,6 +136,11 @@ Value Importer::capture(Scope& scope, Value outer) {
   const Value inner = scope.graph->input(scope.own_inputs + at);
   inner.data()->content = outer.data()->content;
   return inner;
+}
+
+Literal Importer::literal(const TensorProto& tensor) {
+  const auto in_memory = elements_.find(&tensor);
+  return in_memory != elements_.end() ? in_memory->second : to_literal(tensor, files_);
 }
 
 Literal Importer::literal(const SparseTensorProto& tensor) { return to_dense(tensor, files_); }
@@ -445,6 +450,12 @@ std::unique_ptr<Graph> read_onnx(std::shared_ptr<const MappedFile> file, const I
   const Model model = read_model(std::move(file));
   return with_context([&] { return model.file->path().string(); },
                       [&] { return Importer(model, options).run(); });
+}
+
+std::unique_ptr<Graph> read_onnx(const Model& model, const TensorElements& elements) {
+  const ImportOptions options;
+  return with_context([&] { return model.file->path().string(); },
+                      [&] { return Importer(model, options, elements).run(); });
 }
 
 }  // namespace tenon::onnx

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "frontends/onnx/import.h"
+#include "frontends/onnx/import_proto.h"
 #include "frontends/onnx/node_view.h"
 #include "frontends/onnx/tensor_proto.h"
 
@@ -32,7 +33,7 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(const Model& model, const ImportOptions& options);
+  Importer(const Model& model, const ImportOptions& options, const TensorElements& elements = {});
 
   std::unique_ptr<Graph> run();
 
@@ -48,7 +49,7 @@ class Importer {
   // `whose` type it is, for errors. Names of dimensions mean nothing inside a sequence, whose elements
   // differ.
   Type type(const TypeProto& proto, std::string_view whose, bool in_sequence = false);
-  Literal literal(const TensorProto& tensor) { return to_literal(tensor, files_); }
+  Literal literal(const TensorProto& tensor);
   Literal literal(const SparseTensorProto& tensor);
 
  private:
@@ -73,6 +74,7 @@ class Importer {
 
   const Model& model_;
   const ImportOptions& options_;
+  const TensorElements elements_;
   WeightFiles files_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*>
       functions_;                                   // by domain, name and overload
