@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "codegen/llvm/dot_bf16x2.h"
 #include "codegen/llvm/dot_i8x4.h"
-#include "codegen/llvm/tiles.h"
+#include "codegen/llvm/transposes.h"
 #include "codegen/vectors.h"
 #include "loops/overwrite.h"
 
@@ -35,10 +35,10 @@ using loops::Statement;
 
 constexpr int64_t kMostIterationsUnrolled = 64, kMostVectorsUnrolled = 4;
 
-class Emitter : private TileEmitter {
+class Emitter : private TransposeEmitter {
  public:
   Emitter(const Kernel& kernel, const Target& target, llvm::Module& module)
-      : TileEmitter(target, module), kernel_(kernel), module_(module) {}
+      : TransposeEmitter(target, module), kernel_(kernel), module_(module) {}
 
   void emit(const loops::ParallelRegion& region, const std::string& name) {
     llvm::Type *pointer = builder_.getPtrTy(), *number = builder_.getInt64Ty();
@@ -213,10 +213,21 @@ class Emitter : private TileEmitter {
     }
     if (const std::optional<TileNest> nest = find_tiles(loop))
       return run_tiles(*nest);
-    if (loop.mark == Mark::Vector && !lanes_ && can_vectorise(loop, kernel_, target_))
+    if (const std::optional<TransposedNest> nest = find_transposed(loop);
+        nest && can_vectorise(nest->lanes, kernel_, target_))
+      run_transposed(*nest);
+    else if (loop.mark == Mark::Vector && !lanes_ && can_vectorise(loop, kernel_, target_))
       run_vectors(loop);
     else
       run_serially(loop, indices_.value(loop.begin), indices_.value(loop.end));
+  }
+
+  void run_transposed(const TransposedNest& nest) {
+    const Loop& lanes = nest.lanes;
+    Value* rest = run_squares(
+        nest, [&] { run(lanes.body); }, [&](Value* begin, Value* end) { run_some(lanes, begin, end); });
+    if (!has_whole_squares_alone(nest.along, nest.side))
+      run_serially(nest.along, rest, indices_.value(nest.along.end));
   }
 
   void run_serially(const Loop& loop, Value* begin, Value* end) {

@@ -378,6 +378,9 @@ Value* ScalarEmitter::load_choice(const Storage& storage, const std::vector<Scal
 
 Value* ScalarEmitter::load(const std::string& name, const std::vector<Scalar>& at) {
   const Storage& storage = storage_.at(name);
+  for (const Columns& each : columns_)
+    if (each.load.name() == name && each.load.operands() == at)
+      return elements_.from_stored(storage.dtype, each.values[static_cast<size_t>(column_)]);
   if (const std::optional<Choice> choice = find_choice(storage, at))
     return elements_.from_stored(storage.dtype, load_choice(storage, at, *choice));
   const Offset offset = offset_of(storage, at);

@@ -93,6 +93,15 @@ class ScalarEmitter {
     void clear() { *this = {}; }
   };
   Known known_;
+  // Rows and columns computed from one number may be contiguous, though neither is alone.
+  static std::optional<Dim> whole_offset(const Storage& storage, const std::vector<loops::Scalar>& at);
+  // What loads give that were made ahead, in the iteration of this number; see transposes.h.
+  struct Columns {
+    loops::Scalar load;
+    std::vector<llvm::Value*> values;  // as stored
+  };
+  std::vector<Columns> columns_;
+  int64_t column_ = 0;
 
  private:
   // Ends the kernel where the condition holds for an active lane, before that reads or writes.
@@ -111,8 +120,6 @@ class ScalarEmitter {
   llvm::Value* choose_by_lane(llvm::Value* condition, const loops::Scalar& then,
                               const loops::Scalar& otherwise);
 
-  // Rows and columns computed from one number may be contiguous, though neither is alone.
-  static std::optional<Dim> whole_offset(const Storage& storage, const std::vector<loops::Scalar>& at);
   llvm::Value* first_lane(const loops::Scalar& index);
   // Which elements the lanes read, counted from the first of them in memory, where these lie near each other
   // and the order is the same in each iteration: lanes may read elements 0, 0, 1, 1 of 2, or 0, 2, 4, 6 of 7.

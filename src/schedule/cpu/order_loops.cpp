@@ -98,8 +98,8 @@ std::vector<Statement> interleave(std::vector<Axis> axes, size_t along, const Ax
   const auto fitting = std::bit_floor(static_cast<uint64_t>(kBytesInterleaved / bytes_of_lane));
   const int64_t lanes = std::clamp(static_cast<int64_t>(fitting), kLeastLanesAlong, kMostLanesAlong);
   const Axis read = axes[along];
-  body = as_list(
-      loop_over(last, Mark::Unrolled, as_list(within_block(read, lanes, Mark::Vector, std::move(body)))));
+  const Mark mark = *last.size.constant() <= kShortAxis ? Mark::Unrolled : Mark::Serial;
+  body = as_list(loop_over(last, mark, as_list(within_block(read, lanes, Mark::Vector, std::move(body)))));
   axes[along] = over_blocks(read, lanes);
   return around(axes, Mark::Parallel, std::move(body));
 }
