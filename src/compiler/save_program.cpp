@@ -11,6 +11,7 @@
 #include "runtime/prepare.h"
 #include "runtime/read_program.h"
 #include "runtime/write_program.h"
+#include "target/resources.h"
 #include "tensor/packing.h"
 
 namespace tenon::compiler {
@@ -22,6 +23,10 @@ using runtime::Program;
 using runtime::ProgramFile;
 using runtime::SectionToWrite;
 using runtime::Step;
+using runtime::StoredConstant;
+using runtime::StoredConstants;
+using runtime::TensorShape;
+using runtime::WeightPlace;
 
 namespace {
 
@@ -32,27 +37,66 @@ constexpr uint64_t kPage = 4096;
 
 // --- save ---
 
-// Constants of all targets, each once, by their bytes.
+// Constants of all targets, each once: also where targets pack one in layouts of their own. Then it is there
+// in that of the first of them.
 class Weights {
  public:
-  // Where the elements of a tensor lie, as they stand in a file.
-  uint64_t place(const Tensor& tensor) {
-    const bool is_packed = info(tensor.dtype()).bits < 8 && tensor.dtype() != DType::Bool;
-    std::shared_ptr<const void> owner;
-    std::span<const std::byte> bytes;
-    if (is_packed) {
+  WeightPlace place(const Tensor& tensor, const StoredConstants& known) {
+    if (info(tensor.dtype()).bits < 8 && tensor.dtype() != DType::Bool) {
       const auto packed = std::make_shared<std::vector<std::byte>>(pack(tensor));
-      bytes = *packed;
-      owner = packed;
-    } else {
-      const auto shared = std::make_shared<Tensor>(tensor);
-      bytes = shared->bytes();
-      owner = shared;
+      return {.offset = find_or_add(*packed, packed)};
     }
+    if (const std::optional<uint64_t> offset = find(tensor.bytes()))
+      return {.offset = *offset};
+    const auto found = known.find(tensor.bytes().data());
+    if (tensor.bytes().size() < kPage || found == known.end() ||
+        packed_shape(found->second) != shape_of(tensor))
+      return {.offset = add(tensor)};
+    const StoredConstant& stored = found->second;
+    std::vector<Packed>& alike = packed_[hash_bytes(unpacked(tensor, stored, threads_).bytes())];
+    for (const Packed& other : alike)
+      if (is_made_of(other, tensor, stored))
+        return {other.offset, WeightPlace::Other{shape_of(other.tensor), other.stored, stored.packing}};
+    alike.push_back({add(tensor), tensor, stored});
+    return {.offset = alike.back().offset};
+  }
+
+  uint64_t size() const { return end_; }
+  SectionToWrite section() const {
+    return {.name = std::string(runtime::kWeightsSection), .pieces = pieces_, .alignment = kPage};
+  }
+
+ private:
+  struct Packed {
+    uint64_t offset;
+    Tensor tensor;
+    StoredConstant stored;
+  };
+
+  static TensorShape shape_of(const Tensor& tensor) { return {tensor.dtype(), tensor.extents()}; }
+
+  bool is_made_of(const Packed& other, const Tensor& tensor, const StoredConstant& stored) const {
+    return other.stored.dtype == stored.dtype && other.stored.extents == stored.extents &&
+           identical(repacked(other.tensor, other.stored, stored.packing, threads_), tensor);
+  }
+
+  std::optional<uint64_t> find(std::span<const std::byte> bytes) const {
     const auto [first, last] = known_.equal_range(hash_bytes(bytes));
     for (auto it = first; it != last; ++it)
       if (std::ranges::equal(pieces_[it->second].bytes, bytes))
         return pieces_[it->second].offset;
+    return std::nullopt;
+  }
+
+  uint64_t find_or_add(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+    const std::optional<uint64_t> offset = find(bytes);
+    return offset ? *offset : add(bytes, std::move(owner));
+  }
+  uint64_t add(const Tensor& tensor) {
+    const auto shared = std::make_shared<Tensor>(tensor);
+    return add(shared->bytes(), shared);
+  }
+  uint64_t add(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
     // Where the kernel reads them by the page, pages hold nothing else.
     const uint64_t offset = runtime::align_up(end_, bytes.size() >= kPage ? kPage : kCacheLine);
     known_.emplace(hash_bytes(bytes), pieces_.size());
@@ -62,16 +106,12 @@ class Weights {
     return offset;
   }
 
-  uint64_t size() const { return end_; }
-  SectionToWrite section() const {
-    return {.name = std::string(runtime::kWeightsSection), .pieces = pieces_, .alignment = kPage};
-  }
-
- private:
+  const int threads_ = available_cores();
   uint64_t end_ = 0;
   std::vector<SectionToWrite::Piece> pieces_;
-  std::vector<std::shared_ptr<const void>> owners_;  // of their bytes
-  std::unordered_multimap<uint64_t, size_t> known_;  // pieces, by hash
+  std::vector<std::shared_ptr<const void>> owners_;           // of their bytes
+  std::unordered_multimap<uint64_t, size_t> known_;           // pieces, by hash
+  std::unordered_map<uint64_t, std::vector<Packed>> packed_;  // by the hash of what was packed
 };
 
 // Calls visit(program) for a program and for those of its host steps.
@@ -131,13 +171,15 @@ SavedSizes save_program(const GraphToSave& graph, const std::vector<TargetToSave
     const auto& [program, operations] = program_with_operations(graph.optimised, context);
     // What this machine cannot run, the reference evaluator computes.
     const bool runs_here = find_missing(saved[i], this_machine()).empty();
-    freeze_constants(*program, runs_here ? context.backend->make_device(context.device) : nullptr);
+    const StoredConstants stored =
+        freeze_constants(*program, runs_here ? context.backend->make_device(context.device) : nullptr);
     codegen::Image image = link(*program);
-    add(runtime::tables_section(name),
-        runtime::write_tables({.program = *program,
-                               .imports = image.imports,
-                               .operations = operations,
-                               .place = [&](const Tensor& constant) { return weights.place(constant); }}));
+    add(runtime::tables_section(name), runtime::write_tables({.program = *program,
+                                                              .imports = image.imports,
+                                                              .operations = operations,
+                                                              .place = [&](const Tensor& constant) {
+                                                                return weights.place(constant, stored);
+                                                              }}));
     sizes.code += add(runtime::code_section(name), std::move(image.bytes));
     sections.back().alignment = runtime::page_of(context.target.architecture);
   }

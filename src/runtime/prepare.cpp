@@ -28,32 +28,6 @@ Tensor as_it_is(const Literal& literal, Tensor tensor) {
   return copy;
 }
 
-// Packed into panels. Pieces that are joined along the lanes are packed one by one.
-Tensor pack(const std::vector<Tensor>& pieces, size_t dim, const lowering::PackedBLayout& layout,
-            int threads) {
-  const Extents extents = joined_extents(pieces, dim);
-  std::vector<std::pair<Tensor, int64_t>> parts;  // and the lanes that they begin at
-  if (dim == layout.lane_dim()) {
-    int64_t first = 0;
-    for (const Tensor& piece : pieces) {
-      parts.emplace_back(piece, first);
-      first += piece.extents()[dim];
-    }
-  } else {
-    parts.emplace_back(join(pieces, dim), 0);
-  }
-  Tensor panels = schedule::empty_packed_b(parts.front().first.dtype(), extents, layout);
-  const int64_t count = panels.extents()[layout.order.size() - 1 - layout.reduced],
-                each = (count + threads - 1) / threads;
-  run_all(static_cast<size_t>(threads), threads, [&](size_t i) {
-    const int64_t begin = std::min(static_cast<int64_t>(i) * each, count),
-                  end = std::min(begin + each, count);
-    for (const auto& [part, first] : parts)
-      schedule::pack_b_panels(panels, extents, layout, part, first, begin, end);
-  });
-  return panels;
-}
-
 class Preparation {
  public:
   Preparation(Program& program, const std::shared_ptr<Device>& device)
@@ -175,7 +149,7 @@ class Preparation {
 
   Tensor laid_out(const PrepareStep& step, const std::vector<Tensor>& pieces, int threads) const {
     if (const auto* packed = std::get_if<lowering::PackedWeights>(&step.layout)) {
-      Tensor panels = pack(pieces, step.dim, packed->order, threads);
+      Tensor panels = schedule::packed_b(pieces, step.dim, packed->order, threads);
       return packed->split ? schedule::split_into_bf16x3(panels, threads) : panels;
     }
     if (const auto* winograd = std::get_if<lowering::TransformedWeights>(&step.layout))

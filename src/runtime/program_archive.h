@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/program.h"
+#include "runtime/stored_layout.h"
 
 namespace tenon::runtime {
 
@@ -92,6 +93,24 @@ class ProgramArchive {
         target.matrix_tiles, target.caches.level1_data, target.caches.level2, target.caches.level3_share,
         target.cores);
   }
+
+  // Of layouts, those of constants that are stored in one and read in another.
+  void visit(lowering::PackedWeights& packed) {
+    all(packed.order.order, packed.order.reduced, packed.order.lanes, packed.order.groups, packed.split);
+  }
+  void visit(lowering::PermutedLayout& permuted) { visit(permuted.order); }
+  void visit(Packing& packing) {
+    const auto* permuted = std::get_if<lowering::PermutedLayout>(&packing.layout);
+    const auto* packed = std::get_if<lowering::PackedWeights>(&packing.layout);
+    auto permutation = permuted == nullptr ? std::nullopt : std::optional(*permuted);
+    auto panels = packed == nullptr ? std::nullopt : std::optional(*packed);
+    all(packing.vnni_dim, permutation, panels);
+    if (panels)
+      packing.layout = *panels;
+    else if (permutation)
+      packing.layout = *permutation;
+  }
+  void visit(StoredConstant& stored) { all(stored.dtype, stored.extents, stored.packing); }
 
   void visit(InputPort& port) { all(port.name, port.type, port.is_read); }
 

@@ -109,17 +109,31 @@ class Reader : public ProgramArchive<Reader> {
   }
 
   Literal literal() {
-    DType dtype{};
-    Extents extents;
-    all(dtype, extents);
-    if (dtype == DType::String)
-      return strings(extents);
+    TensorShape shape{};
+    all(shape.dtype, shape.extents);
+    if (shape.dtype == DType::String)
+      return strings(shape.extents);
     uint64_t offset = 0;
     number(offset);
+    bool is_repacked = false;
+    visit(is_repacked);
+    if (!is_repacked)
+      return literal(shape, offset);
+    TensorShape in_file{};
+    StoredConstant stored;
+    Packing packing;
+    all(in_file.dtype, in_file.extents, stored, packing);
+    if (packed_shape(stored) != in_file || packed_shape({stored.dtype, stored.extents, packing}) != shape)
+      refuse();
+    return Literal::deferred(shape.dtype, shape.extents,
+                             std::make_shared<RepackedConstant>(literal(in_file, offset), stored, packing));
+  }
+
+  Literal literal(const TensorShape& shape, uint64_t offset) {
     if (offset > file_.file()->bytes().size())
       refuse();
-    return Literal::file_slice(dtype, extents, file_.file(), weights_ + offset,
-                               packed_size(dtype, element_count(extents)));
+    return Literal::file_slice(shape.dtype, shape.extents, file_.file(), weights_ + offset,
+                               packed_size(shape.dtype, element_count(shape.extents)));
   }
 
   Tensor strings(const Extents& extents) {

@@ -74,7 +74,14 @@ class Writer : public ProgramArchive<Writer> {
       std::vector<std::string> strings = tensor.strings();
       visit(strings);
     } else {
-      append_number(body_, place_(tensor));
+      WeightPlace place = place_(tensor);
+      append_number(body_, place.offset);
+      bool is_repacked = place.other.has_value();
+      visit(is_repacked);
+      if (is_repacked) {
+        auto& [shape, stored, packing] = *place.other;
+        all(shape.dtype, shape.extents, stored, packing);
+      }
     }
   }
 
@@ -119,35 +126,69 @@ class Writer : public ProgramArchive<Writer> {
     visit(conditions);
   }
 
-  const std::function<uint64_t(const Tensor&)>& place_;
+  const std::function<WeightPlace(const Tensor&)>& place_;
   std::string body_;
   std::unordered_map<std::string, uint64_t> numbers_;
   std::vector<const std::string*> texts_;  // by number
 };
 
+// What a constant was packed from, where that can be said.
+std::optional<StoredConstant> describe_stored(const Program& program, const PrepareStep& step,
+                                              const Tensor& made) {
+  if (made.dtype() == DType::String)
+    return std::nullopt;
+  const std::vector<Weight>& weights = program.prepare.weights;
+  const Literal& first = weights[step.weights.front()].literal;
+  StoredConstant stored{.dtype = first.dtype(),
+                        .extents = first.extents(),
+                        .packing = {.vnni_dim = step.vnni_dim, .layout = step.layout}};
+  for (size_t i = 1; i < step.weights.size(); ++i)
+    stored.extents[step.dim] += weights[step.weights[i]].literal.extents()[step.dim];
+  lowering::Layout& layout = stored.packing.layout;
+  if (auto* packed = std::get_if<lowering::PackedWeights>(&layout)) {
+    packed->weights = {};
+  } else if (std::holds_alternative<lowering::TransformedWeights>(layout)) {
+    // They are transformed alike for all targets, in panels of so many filters.
+    const int64_t panels = made.extent(0), elements = made.extent(1), channels = made.extent(2),
+                  lanes = made.extent(3);
+    stored.extents = {panels * lanes, elements, channels};
+    layout =
+        lowering::PackedWeights{.weights = {}, .order = {.order = {0, 1, 2}, .reduced = 2, .lanes = lanes}};
+  } else if (std::holds_alternative<lowering::ImageLayout>(layout)) {
+    layout = lowering::PlainLayout();
+  }
+  const bool is_so = packed_shape(stored) == TensorShape{made.dtype(), made.extents()};
+  return is_so ? std::optional(stored) : std::nullopt;
+}
+
 }  // namespace
 
-void freeze_constants(Program& program, const std::shared_ptr<Device>& device) {
+StoredConstants freeze_constants(Program& program, const std::shared_ptr<Device>& device) {
   CHECK(!has_varying_weights(program), "the weights of {} vary", program.name);
   Prepared prepared = run_prepare(program, device);
   if (prepared.failure)
     std::rethrow_exception(prepared.failure);
   Prepare frozen;
+  StoredConstants stored;
   for (const PrepareStep& step : program.prepare.steps) {
     const std::string& name = program.prepare.weights[step.weights.front()].name;
+    Tensor& made = prepared.constants[step.slot];
+    if (const std::optional<StoredConstant> found = describe_stored(program, step, made))
+      stored.emplace(made.bytes().data(), *found);
     frozen.steps.push_back({.slot = step.slot, .weights = {frozen.weights.size()}});
-    frozen.weights.push_back({.name = name, .literal = std::move(prepared.constants[step.slot])});
+    frozen.weights.push_back({.name = name, .literal = std::move(made)});
   }
   program.prepare = std::move(frozen);
   const auto freeze_regions = [&](const HostStep& step) {
     for (const auto& [name, region] : step.regions)
-      freeze_constants(*region, device);
+      stored.merge(freeze_constants(*region, device));
   };
   for (const Step& step : program.steps)
     if (const auto* host = std::get_if<HostStep>(&step))
       freeze_regions(*host);
     else if (const auto* loops = std::get_if<LoopsStep>(&step))
       std::ranges::for_each(loops->loops, freeze_regions);
+  return stored;
 }
 
 std::string write_tables(const TablesToWrite& tables) { return Writer(tables).bytes(); }

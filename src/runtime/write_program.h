@@ -5,20 +5,34 @@
 
 #include "runtime/cpu/code_image.h"
 #include "runtime/program.h"
+#include "runtime/stored_layout.h"
 
 namespace tenon::runtime {
 
 // Runs the prepare part of a program and of those of its host steps, so that what is left of it are constants
 // as kernels read them.
-void freeze_constants(Program& program, const std::shared_ptr<Device>& device);
+using StoredConstants =
+    std::map<const std::byte*, StoredConstant>;  // what they were packed from, by their elements
+StoredConstants freeze_constants(Program& program, const std::shared_ptr<Device>& device);
+
+// Where the elements of a constant are among the weights, as they stand in a file: in its own layout, or in
+// that of another that it is made of.
+struct WeightPlace {
+  uint64_t offset = 0;
+  struct Other {
+    TensorShape shape;
+    StoredConstant stored;
+    Packing packing;  // of the constant itself
+  };
+  std::optional<Other> other = {};
+};
 
 struct TablesToWrite {
   const Program& program;  // with frozen constants, and code in an image
   const Imports& imports;  // of the image
   // What the kernels of its steps compute, in order, for who measures them: see report/measure.h.
   const std::vector<Dim>& operations;
-  // Where the elements of a constant, as they stand in a file, lie among the weights.
-  std::function<uint64_t(const Tensor& constant)> place;
+  std::function<WeightPlace(const Tensor& constant)> place;
 };
 std::string write_tables(const TablesToWrite& tables);
 

@@ -4,6 +4,7 @@
 #include "base/temporary_folder.h"
 #include "compiler/expect_compiled.h"
 #include "runtime/read_program.h"
+#include "target/compile_targets.h"
 
 namespace tenon {
 
@@ -145,6 +146,42 @@ TEST_F(SaveProgram, StoresEqualWeightsOnce) {
   };
   EXPECT_GE(save(*model("%v")).weights, 2 * 256 * 256 * 4U);
   EXPECT_LT(save(*model("%w")).weights, 2 * 256 * 256 * 4U);
+}
+
+// In the layout of the first, of which the others make theirs.
+TEST_F(SaveProgram, StoresWeightsOnceForSeveralTargets) {
+  const std::unique_ptr<Graph> graph = read(R"(
+    graph main(%x: f32[4,192], %w: f32[192,200], %w2: f32[160,200], %q: u8[4,192], %wq: i8[192,96]) {
+      %0 = matmul(%x, %w)
+      %1 = gelu(%0)
+      %2 = matmul(%1, %w2, transpose_b=true)
+      %3 = cast(%q, to=i32)
+      %4 = cast(%wq, to=i32)
+      %5 = matmul(%3, %4)
+      return %2, %5
+    })");
+  const uint64_t alone = save(*graph).weights;
+  std::vector<compiler::TargetToSave> targets;
+  for (const char* name : {"armv8.6", "x86-64", "x86-64-v3", "x86-64-v4", "sapphirerapids"}) {
+    targets.push_back({name, without_cache()});
+    targets.back().context.target = compile_target(name);
+  }
+  targets.push_back({"native", without_cache()});
+  const auto save_all = [&] {
+    return compiler::save_program({.model = *graph, .optimised = *graph, .made_with = ""}, targets, path_);
+  };
+  const auto expect_same = [&] {
+    const Data inputs = inputs_for(*graph, {});
+    const Data wanted = compile(*graph, without_cache())->run(inputs),
+               got = compiler::open_program(*ProgramFile::open(path_), "native").executor->run(inputs);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_TRUE(identical(wanted[i].tensor(), got[i].tensor())) << "output " << i;
+  };
+  EXPECT_LT(static_cast<double>(save_all().weights), 1.05 * static_cast<double>(alone));
+  expect_same();
+  std::ranges::rotate(targets, targets.end() - 2);  // sapphirerapids first, whose weights are in three parts
+  EXPECT_LT(static_cast<double>(save_all().weights), 1.6 * static_cast<double>(alone));
+  expect_same();
 }
 
 TEST_F(SaveProgram, KnowsItsModel) {

@@ -12,7 +12,9 @@
 #include "compiler/save_program.h"
 #include "fuzz/isolate.h"
 #include "ir/parse.h"
+#include "ops/data.h"
 #include "ops/registry.h"
+#include "target/compile_targets.h"
 #include "verify/sample_inputs.h"
 
 namespace tenon {
@@ -22,8 +24,14 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kSecondsPerInput = 20, kSecondsToCompile = 600;
 
-// Of fixed sizes and open ones, calls of libm, nested graphs, and steps on the host.
+// Of large weights, of fixed sizes and open ones, calls of libm, nested graphs, and steps on the host.
 constexpr const char* kModels[] = {
+    R"(graph main(%x: f32[4,64], %v: f32[64,40], %v1: f32[40,64]) {
+      %0 = matmul(%x, %v)
+      %1 = relu(%0)
+      %2 = matmul(%1, %v1)
+      return %2
+    })",
     R"(graph main(%x: f32[4,64], %w: f32[64,16], %b: f32[16]) {
       %v = constant(value=f32[4] {1, 2, 3, 4})
       %0 = matmul(%x, %w)
@@ -73,13 +81,30 @@ fs::path program_in(const fs::path& folder, size_t number) {
   return folder / fmt::format("{}{}", number, runtime::kProgramExtension);
 }
 
+// Inputs called v.
+void make_constant(Graph& graph) {
+  for (Value input : graph.inputs())
+    if (input.name().starts_with("v")) {
+      Tensor elements(input.dtype(), *input.shape().extents());
+      float next = 0;
+      for (float& element : elements.mutable_data<float>())
+        element = next += 0.25F;
+      const InsertBefore here(graph.first());
+      input.replace_all_uses(constant(graph, elements));
+    }
+}
+
 // In a process of its own, lest threads of it are missing in those that come.
 void save_models(const fs::path& folder) {
   const ChildEnd end = run_in_child(kSecondsToCompile, [&] {
     for (size_t i = 0; i < std::size(kModels); ++i) {
       const std::unique_ptr<Graph> graph = parse(kModels[i]);
+      make_constant(*graph);
+      // Weights of the first target's, which the other packs anew.
+      compiler::CompileContext other = here();
+      other.target = compile_target(this_machine().architecture == Architecture::X86_64 ? "armv8" : "x86-64");
       compiler::save_program({.model = *graph, .optimised = *graph, .made_with = "fuzz_program"},
-                             {{"native", here()}}, program_in(folder, i));
+                             {{"other", other}, {"native", here()}}, program_in(folder, i));
     }
     return "";
   });
