@@ -4,11 +4,11 @@ include(cmake/static_fmt.cmake)
 list(TRANSFORM rooms_up_to_api REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE runtime_files)
 set(symbols ${PROJECT_SOURCE_DIR}/cmake/libtenonrt.map)
 
-# Archives give what is asked for: of the C interface, besides what open.cpp needs, the files of these two functions.
+# Archives give what is asked for: of the C interface, besides what open.cpp needs, the files of these functions.
 add_library(tenonrt SHARED src/deploy/open.cpp)
 set_target_properties(tenonrt PROPERTIES SOVERSION 0 VERSION ${PROJECT_VERSION} LINK_DEPENDS "${symbols};${runtime_files}")
 target_link_options(tenonrt PRIVATE -Wl,--version-script=${symbols} -Wl,-Bsymbolic $<$<NOT:$<BOOL:${TENON_SANITIZE}>>:-Wl,-z,defs>
-                    -Wl,-u,tenon_run -Wl,-u,tenon_version)
+                    -Wl,-u,tenon_run -Wl,-u,tenon_version -Wl,-u,tenon_open)
 
 find_library(STATIC_z libz.a REQUIRED)
 add_executable(tenon-run src/deploy/open.cpp src/deploy/tenon_run.cpp)

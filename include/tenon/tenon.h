@@ -202,6 +202,12 @@ typedef struct tenon_open_options {
  * error. `options` may be NULL. */
 tenon_status tenon_open(const char* path, const tenon_open_options* options, tenon_program** program);
 
+/* The same of a program in memory: the bytes of such a file, which must stay as they are and where they are
+ * as long as the program lives. Weights are read there where the bytes begin at a multiple of 64, as those of
+ * `tenon compile --as object` do; otherwise all is copied. Code is copied. */
+tenon_status tenon_open_memory(const void* bytes, size_t size, const tenon_open_options* options,
+                               tenon_program** program);
+
 /* Of NULL, nothing is freed. */
 void tenon_free_program(tenon_program* program);
 

@@ -21,20 +21,8 @@ namespace tenon::api {
 // 0: as many as there are cores.
 int count_threads(int64_t asked);
 
-// The program that `open` reads from a file, which it gets with the name of the wanted target.
-template <class Open>
-tenon_status open_with(const char* path, const tenon_open_options* options, tenon_program** program,
-                       Open&& open) {
-  return guard([&] {
-    const std::string file_name = &given(path, "path");
-    tenon_program*& made = given(program, "program");
-    const tenon_open_options asked = read_options(options);
-    const auto file = runtime::ProgramFile::open(file_name);
-    if (asked.check_weights != 0)
-      file->check_weights();
-    made = new tenon_program(open(*file, std::string_view(asked.target == nullptr ? "" : asked.target)),
-                             {.type = TENON_DEVICE_CPU, .index = 0});
-  });
-}
+// Loads a program with code for the target of this name, or the best where it is empty. One for each library:
+// see api/open.cpp and deploy/open.cpp.
+std::unique_ptr<runtime::Executor> load_program(const runtime::ProgramFile& file, std::string_view target);
 
 }  // namespace tenon::api

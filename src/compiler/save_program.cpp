@@ -219,7 +219,7 @@ OpenedProgram open_program(const ProgramFile& file, std::string_view wanted) {
 
 std::unique_ptr<Graph> read_saved_model(const ProgramFile& file) {
   return with_context(
-      [&] { return file.path().string(); },
+      [&] { return file.name(); },
       [&] { return parse(text_of(file, kModelSection), {.folder = std::nullopt, .takes_absent = true}); });
 }
 

@@ -5,13 +5,12 @@
 #include "runtime/prepare.h"
 #include "runtime/read_program.h"
 
-using namespace tenon;
+namespace tenon::api {
 
-tenon_status tenon_open(const char* path, const tenon_open_options* options, tenon_program** program) {
-  return api::open_with(
-      path, options, program, [](const runtime::ProgramFile& file, std::string_view wanted) {
-        const std::string target = runtime::choose_target(file, this_machine(), wanted);
-        const runtime::ReadProgram read = runtime::read_program(file, target, nullptr);
-        return std::make_unique<runtime::Executor>(read.program, read.device, runtime::frozen_constants);
-      });
+std::unique_ptr<runtime::Executor> load_program(const runtime::ProgramFile& file, std::string_view wanted) {
+  const std::string target = runtime::choose_target(file, this_machine(), wanted);
+  const runtime::ReadProgram read = runtime::read_program(file, target, nullptr);
+  return std::make_unique<runtime::Executor>(read.program, read.device, runtime::frozen_constants);
 }
+
+}  // namespace tenon::api

@@ -67,8 +67,8 @@ std::string choose_target(const ProgramFile& file, const Target& machine, std::s
   if (!wanted.empty()) {
     std::erase_if(targets, [&](const SavedTarget& target) { return target.name != wanted; });
     if (targets.empty())
-      throw user_error("{}: the saved program has no code for {}; it has code for {}", file.path().string(),
-                       wanted, fmt::join(names, ", "));
+      throw user_error("{}: the saved program has no code for {}; it has code for {}", file.name(), wanted,
+                       fmt::join(names, ", "));
   }
   const SavedTarget* best = nullptr;
   for (const SavedTarget& target : targets) {
@@ -78,7 +78,7 @@ std::string choose_target(const ProgramFile& file, const Target& machine, std::s
       best = &target;
   }
   if (best == nullptr)
-    throw user_error("{}: the saved program has no code for this processor: {}", file.path().string(),
+    throw user_error("{}: the saved program has no code for this processor: {}", file.name(),
                      fmt::join(reasons, "; "));
   return best->name;
 }

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/mistaken_file.h"
 #include "base/write_file.h"
+#include "target/target.h"
 
 namespace tenon::runtime {
 namespace {
@@ -95,8 +96,21 @@ uint64_t append_pieces(const SectionToWrite& section, Append&& append) {
 }  // namespace
 
 std::shared_ptr<const ProgramFile> ProgramFile::open(const std::filesystem::path& path) {
-  const std::shared_ptr<ProgramFile> program(new ProgramFile(MappedFile::open(path)));
-  with_context([&] { return path.string(); },
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  return checked({path.string(), file, file->bytes()});
+}
+
+std::shared_ptr<const ProgramFile> ProgramFile::in_memory(std::span<const std::byte> bytes) {
+  const std::string name = "a program in memory";
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % kCacheLine == 0)
+    return checked({name, nullptr, bytes});
+  const std::shared_ptr<const MappedFile> copy = MappedFile::copy(name, bytes);
+  return checked({name, copy, copy->bytes()});
+}
+
+std::shared_ptr<const ProgramFile> ProgramFile::checked(ProgramFile&& file) {
+  auto program = std::make_shared<ProgramFile>(std::move(file));
+  with_context([&] { return program->name(); },
                [&] {
                  program->read_header();
                  for (const Section& section : program->sections_)
@@ -107,7 +121,7 @@ std::shared_ptr<const ProgramFile> ProgramFile::open(const std::filesystem::path
 }
 
 void ProgramFile::read_header() {
-  const std::span<const std::byte> bytes = file_->bytes();
+  const std::span<const std::byte> bytes = bytes_;
   Header header;
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
     throw user_error("this is no saved program{}", hint_at_content(bytes));
@@ -140,7 +154,7 @@ bool ProgramFile::has(std::string_view name) const {
 const ProgramFile::Section& ProgramFile::find(std::string_view name) const {
   const auto found = std::ranges::find(sections_, name, &Section::name);
   if (found == sections_.end())
-    throw user_error("{}: the saved program has no section \"{}\"", path().string(), name);
+    throw user_error("{}: the saved program has no section \"{}\"", name_, name);
   return *found;
 }
 
@@ -148,7 +162,7 @@ uint64_t ProgramFile::offset_of(std::string_view name) const { return find(name)
 
 std::span<const std::byte> ProgramFile::bytes_of(std::string_view name) const {
   const Section& section = find(name);
-  return file_->bytes().subspan(section.offset, section.size);
+  return bytes_.subspan(section.offset, section.size);
 }
 
 void ProgramFile::check(const Section& section) const {
@@ -158,7 +172,7 @@ void ProgramFile::check(const Section& section) const {
 }
 
 void ProgramFile::check_weights() const {
-  with_context([&] { return path().string(); }, [&] { check(find(kWeightsSection)); });
+  with_context([&] { return name(); }, [&] { check(find(kWeightsSection)); });
 }
 
 void write_program_file(const std::filesystem::path& path, const std::vector<SectionToWrite>& sections) {

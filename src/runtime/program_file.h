@@ -21,9 +21,15 @@ class ProgramFile {
   // Checks the header, that the file is whole, and the hashes of all sections but the weights. What is no
   // saved program, a damaged one, or one of a later format is a user_error.
   static std::shared_ptr<const ProgramFile> open(const std::filesystem::path& path);
+  // The same of the bytes of such a file, which stay where they are, and as they are. They are copied where
+  // they are not aligned to a cache line.
+  static std::shared_ptr<const ProgramFile> in_memory(std::span<const std::byte> bytes);
 
+  std::span<const std::byte> bytes() const { return bytes_; }
+  // What is mapped; null where the bytes are the caller's.
   const std::shared_ptr<const MappedFile>& file() const { return file_; }
-  const std::filesystem::path& path() const { return file_->path(); }
+  // How errors speak of it.
+  const std::string& name() const { return name_; }
   bool has(std::string_view name) const;
   // Where a section lies in the file. One that is missing is a user_error.
   uint64_t offset_of(std::string_view name) const;
@@ -39,13 +45,17 @@ class ProgramFile {
   const std::vector<Section>& sections() const { return sections_; }
 
  private:
-  explicit ProgramFile(std::shared_ptr<const MappedFile> file) : file_(std::move(file)) {}
+  ProgramFile(std::string name, std::shared_ptr<const MappedFile> file, std::span<const std::byte> bytes)
+      : name_(std::move(name)), file_(std::move(file)), bytes_(bytes) {}
 
+  static std::shared_ptr<const ProgramFile> checked(ProgramFile&& file);
   void read_header();
   const Section& find(std::string_view name) const;
   void check(const Section& section) const;
 
+  std::string name_;
   std::shared_ptr<const MappedFile> file_;
+  std::span<const std::byte> bytes_;
   std::vector<Section> sections_;
 };
 

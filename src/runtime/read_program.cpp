@@ -130,10 +130,15 @@ class Reader : public ProgramArchive<Reader> {
   }
 
   Literal literal(const TensorShape& shape, uint64_t offset) {
-    if (offset > file_.file()->bytes().size())
+    const uint64_t size = packed_size(shape.dtype, element_count(shape.extents)),
+                   after = file_.bytes().size() - weights_;
+    if (offset > after || size > after - offset)
       refuse();
-    return Literal::file_slice(shape.dtype, shape.extents, file_.file(), weights_ + offset,
-                               packed_size(shape.dtype, element_count(shape.extents)));
+    if (file_.file() != nullptr)
+      return Literal::file_slice(shape.dtype, shape.extents, file_.file(), weights_ + offset, size);
+    const std::span<const std::byte> bytes = file_.bytes().subspan(weights_ + offset, size);
+    return info(shape.dtype).bits >= 8 ? Tensor(shape.dtype, shape.extents, nullptr, bytes)
+                                       : unpack(shape.dtype, shape.extents, bytes);
   }
 
   Tensor strings(const Extents& extents) {
@@ -278,7 +283,7 @@ std::string tables_section(std::string_view target) { return fmt::format("tables
 std::string code_section(std::string_view target) { return fmt::format("code {}", target); }
 
 ReadProgram read_program(const ProgramFile& file, std::string_view target, ParseCall parse_call) {
-  return with_context([&] { return file.path().string(); },
+  return with_context([&] { return file.name(); },
                       [&] {
                         ReadProgram made = Reader(file, target, parse_call).read();
                         check_numbers(*made.program);

@@ -66,6 +66,23 @@ TEST_F(Compile, IsMeasured) {
   }
 }
 
+TEST_F(Compile, WritesObjects) {
+  const Outcome outcome =
+      shell("tenon compile builtin:tiny --as object -o my-model.o --target x86-64,x86-64-v3");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.out.find("wrote my-model.o and my-model.h: "), 0U) << outcome.out;
+  EXPECT_NE(read_file(folder_ / "my-model.h").find("my_model_open(const tenon_open_options*"),
+            std::string::npos);
+  EXPECT_EQ(read_file(folder_ / "my-model.o").substr(0, 4),
+            "\x7f"
+            "ELF");
+  expect_refused("tenon compile builtin:tiny --as object -o a.tnp",
+                 "cannot write a.tnp: its name must end in .o");
+  expect_refused("tenon compile builtin:tiny --as object -o a.o --target x86-64,armv8",
+                 "--as object: x86-64 and armv8 are not of one architecture, as what is linked must be");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a.o"));
+}
+
 TEST_F(Compile, RefusesWhatItCannotWrite) {
   expect_refused("tenon compile builtin:tiny -o a.onnx", "cannot write a.onnx: its name must end in .tnp");
   expect_refused("tenon compile builtin:tiny -o none/a.tnp",

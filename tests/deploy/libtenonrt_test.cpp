@@ -27,6 +27,40 @@ TEST_F(Deploy, TakesAnySizes) {
               {{{"n", 1}}, {{"n", 7}}, {{"n", 130}}});
 }
 
+// Where the bytes begin at a cache line, and where they do not; damaged ones are refused.
+TEST_F(Deploy, OpensProgramsInMemory) {
+  const std::unique_ptr<Graph> graph = read(R"(
+    graph main(%x: f32[4,64], %w: f32[64,128]) {
+      %0 = matmul(%x, %w)
+      %1 = relu(%0)
+      return %1
+    })");
+  save(*graph);
+  const std::string file = read_file(path_);
+  constexpr size_t kAligned = 64;
+  std::vector<char> memory(file.size() + 2 * kAligned);
+  char* const line = memory.data() + (kAligned - reinterpret_cast<uintptr_t>(memory.data()) % kAligned);
+  const Data inputs = inputs_for(*graph, {}), wanted = compile(*graph, without_cache())->run(inputs);
+  const auto opens = [&](const char* bytes, size_t size) {
+    RUNTIME(free_program)(std::exchange(program_, nullptr));
+    return RUNTIME(open_memory)(bytes, size, nullptr, &program_) == TENON_OK;
+  };
+  for (const size_t offset : {size_t{0}, size_t{1}}) {
+    std::ranges::copy(file, line + offset);
+    ASSERT_TRUE(opens(line + offset, file.size())) << RUNTIME(error_message)();
+    expect_identical(run(inputs, wanted, 2), wanted);
+  }
+  std::ranges::copy(file, line);
+  for (const size_t size : {size_t{0}, size_t{3}, size_t{100}, file.size() - 1})
+    EXPECT_FALSE(opens(line, size)) << size;
+  EXPECT_FALSE(opens(nullptr, 1));
+  line[file.size() / 2] ^= 1;
+  line[100] ^= 1;
+  EXPECT_FALSE(opens(line, file.size()));
+  EXPECT_EQ(std::string(RUNTIME(error_message)()).find("a program in memory: "), 0U)
+      << RUNTIME(error_message)();
+}
+
 TEST_F(Deploy, ChecksSizesThatDoNotGoTogether) {
   const std::unique_ptr<Graph> graph = read(R"(
     graph main(%x: f32[n,4], %y: f32[m,3]) {

@@ -71,7 +71,7 @@ class ImageLoader : public CodeLoader {
           "the imports are not in the image");
     // Who maps a file has no other use for these pages.
     auto* begin = const_cast<std::byte*>(image.data());
-    if (make_executable(begin, image.size(), imports, addresses))
+    if (file_ != nullptr && make_executable(begin, image.size(), imports, addresses))
       return;
     copy_ = std::make_unique<CopiedImage>(image);
     image_ = {copy_->begin(), image.size()};

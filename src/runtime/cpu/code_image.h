@@ -28,8 +28,8 @@ struct Imports {
   uint64_t offset = 0;  // a multiple of the page
 };
 
-// Makes the bytes executable, which `file` keeps mapped; they are whole pages of it. An import that is not
-// there is a user_error.
+// Makes the bytes executable, which `file` keeps mapped; they are whole pages of it. Where it is null, they
+// are the caller's, and a copy is made executable. An import that is not there is a user_error.
 std::unique_ptr<CodeLoader> load_image(std::shared_ptr<const MappedFile> file,
                                        std::span<const std::byte> image, const Imports& imports);
 
