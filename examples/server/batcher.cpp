@@ -67,10 +67,13 @@ void Batcher::answer(std::vector<Job>& jobs) const {
       inputs.push_back(&job.inputs);
     try {
       const std::vector<Tensors> outputs = model_.run(inputs);
+      std::vector<std::string> answers;
       for (size_t i = 0; i < jobs.size(); ++i)
-        jobs[i].answer(200, model_.write_outputs(jobs[i].request, outputs[i]).dump());
+        answers.push_back(model_.write_outputs(jobs[i].request, outputs[i]).dump());
+      for (size_t i = 0; i < jobs.size(); ++i)
+        jobs[i].answer(200, std::move(answers[i]));
       return;
-    } catch (const HttpError&) {
+    } catch (const std::exception&) {
     }
   }
   for (Job& job : jobs)

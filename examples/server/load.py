@@ -115,6 +115,22 @@ def broken_requests(good, count):
     return [(make(), statuses) for make, statuses in (kinds[i % len(kinds)] for i in range(count))]
 
 
+async def expect_apart(port, good):
+    """Requests that run together and are at fault: the others are answered."""
+    head, _, body = good.partition(b"\r\n\r\n")
+    path, request = head.split()[1].decode(), json.loads(body)
+    broken = [http("POST", path, json.dumps({**request, "outputs": [{"name": 5}]}).encode())]
+    if len(request["inputs"]) > 1:  # of more rows than the others
+        first = request["inputs"][0]
+        larger = {**first, "shape": [2, *first["shape"][1:]], "data": first["data"] * 2}
+        broken.append(http("POST", path, json.dumps({**request, "inputs": [larger, *request["inputs"][1:]]}).encode()))
+    together = [good, *broken] * 20
+    answers = await asyncio.gather(*(ask(port, each) for each in together))
+    for each, (status, answer, _) in zip(together, answers):
+        assert status == (200 if each is good else 400), (status, answer)
+    print(f"{len(together)} requests at once: {20 * len(broken)} at fault are refused, the others answered", flush=True)
+
+
 async def send_broken(port, good, count):
     answered = 0
     for request, statuses in broken_requests(good, count):
@@ -157,6 +173,7 @@ async def run(options):
     assert status == 200 and answer["id"] == "a" and len(answer["outputs"]) == len(metadata["outputs"]), answer
     for clients in (1, options.clients):
         await measure(server.port, good, clients, options.seconds)
+    await expect_apart(server.port, good)
     await send_broken(server.port, good, options.broken)
     for _ in range(options.restarts):
         server, milliseconds = await survive(options, server, good)

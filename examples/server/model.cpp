@@ -177,7 +177,7 @@ bool Model::has_rows_everywhere() const {
         if (std::strstr(port->dimensions[i], rows) != nullptr)
           return false;
     }
-  return rows != nullptr && std::strcmp(rows, "?") != 0;
+  return !inputs_.empty() && rows != nullptr && std::strcmp(rows, "?") != 0;
 }
 
 Json Model::metadata() const {
@@ -192,6 +192,10 @@ Tensors Model::read_inputs(const Json& request) const {
       throw HttpError(400, "the model takes " + std::to_string(inputs_.size()) + " inputs");
     if (request.contains("id") && !request["id"].is_string())
       throw HttpError(400, "id is no string");
+    if (request.contains("outputs"))
+      for (const Json& wanted : request["outputs"])
+        if (!wanted.at("name").is_string())
+          throw HttpError(400, "the name of an output is no string");
     Tensors tensors;
     for (const tenon_port* port : inputs_) {
       const auto found =
@@ -200,6 +204,11 @@ Tensors Model::read_inputs(const Json& request) const {
         throw HttpError(400, std::string("input ") + port->name + " is missing");
       tensors.push_back(read_tensor(*found, *port));
     }
+    // Else rows of one request would be taken for those of another.
+    if (is_batched_ && std::ranges::any_of(tensors, [&](const Tensor& each) {
+          return each.sizes.front() != count_rows(tensors);
+        }))
+      throw HttpError(400, "the inputs have different numbers of rows");
     return tensors;
   } catch (const Json::exception& error) {
     throw HttpError(400, error.what());

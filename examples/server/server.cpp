@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@
 namespace {
 
 constexpr size_t kMostWaiting = 1024, kMostConnections = 4096;
+constexpr size_t kOtherFiles = 64;  // of the process, beside those of connections
 constexpr std::chrono::seconds kPatience(
     30);  // with a request that has begun, and a response that is not read
 
@@ -49,6 +51,13 @@ sigset_t ends() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   return signals;
+}
+
+// That are accepted; others are closed at once.
+size_t most_connections() {
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  return std::min(kMostConnections, std::max<size_t>(files.rlim_cur, 2 * kOtherFiles) - kOtherFiles);
 }
 
 int checked(int result, const char* what) {
@@ -140,7 +149,7 @@ class Server {
       const int file = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (file < 0)
         return;
-      if (connections_.size() == kMostConnections) {
+      if (connections_.size() >= most_connections_) {
         close(file);
         continue;
       }
@@ -295,7 +304,9 @@ class Server {
       forget(file);
     else
       watch(EPOLL_CTL_MOD, file,
-            (connection.is_waiting ? 0U : EPOLLIN) | (connection.to_send.empty() ? 0U : EPOLLOUT));
+            !connection.to_send.empty() ? EPOLLOUT
+            : connection.is_waiting     ? 0U
+                                        : EPOLLIN);
   }
 
   struct Answer {
@@ -305,6 +316,7 @@ class Server {
   };
 
   const Model model_;
+  const size_t most_connections_ = most_connections();
   const int epoll_;
   int listener_, signals_, answered_;
   bool ends_ = false;
