@@ -164,22 +164,25 @@ async def survive(options, server, good):
 
 async def run(options):
     server = Server(options)
-    for path in ("/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/model/ready"):
-        status, answer, _ = await ask(server.port, http("GET", path))
-        assert status == 200, answer
-    _, metadata, _ = await ask(server.port, http("GET", "/v2/models/model"))
-    good = make_request(metadata)
-    status, answer, _ = await ask(server.port, good)
-    assert status == 200 and answer["id"] == "a" and len(answer["outputs"]) == len(metadata["outputs"]), answer
-    for clients in (1, options.clients):
-        await measure(server.port, good, clients, options.seconds)
-    await expect_apart(server.port, good)
-    await send_broken(server.port, good, options.broken)
-    for _ in range(options.restarts):
-        server, milliseconds = await survive(options, server, good)
-        print(f"killed and started again: served after {milliseconds:.0f} ms", flush=True)
-    assert server.stop(signal.SIGTERM) == 0
-    print("ended by SIGTERM")
+    try:
+        for path in ("/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/model/ready"):
+            status, answer, _ = await ask(server.port, http("GET", path))
+            assert status == 200, answer
+        _, metadata, _ = await ask(server.port, http("GET", "/v2/models/model"))
+        good = make_request(metadata)
+        status, answer, _ = await ask(server.port, good)
+        assert status == 200 and answer["id"] == "a" and len(answer["outputs"]) == len(metadata["outputs"]), answer
+        for clients in (1, options.clients):
+            await measure(server.port, good, clients, options.seconds)
+        await expect_apart(server.port, good)
+        await send_broken(server.port, good, options.broken)
+        for _ in range(options.restarts):
+            server, milliseconds = await survive(options, server, good)
+            print(f"killed and started again: served after {milliseconds:.0f} ms", flush=True)
+        assert server.stop(signal.SIGTERM) == 0
+        print("ended by SIGTERM")
+    finally:
+        server.process.kill()
 
 
 def main():
