@@ -1,5 +1,7 @@
 #include "runtime/read_program.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "runtime/program_archive.h"
 #include "tensor/packing.h"
@@ -37,8 +39,11 @@ class Reader : public ProgramArchive<Reader> {
     visit(*made.program);
     all(imports.names, imports.offset, made.operations);
     const uint64_t table = imports.names.size() * sizeof(void*);
+    const auto kernels = std::ranges::count_if(
+        made.program->steps, [](const Step& step) { return std::holds_alternative<KernelStep>(step); });
     if (!rest_.empty() || imports.offset % page_of(made.program->target.architecture) != 0 ||
-        imports.offset > image_.size() || table > image_.size() - imports.offset)
+        imports.offset > image_.size() || table > image_.size() - imports.offset ||
+        std::ssize(made.operations) != kernels)
       refuse();
     made.device = make_cpu_device(load_image(file_.file(), image_, imports));
     return made;
@@ -223,11 +228,12 @@ bool is_sound_control(const HostStep& step) {
     return region != step.regions.end() && region->second->inputs.size() == inputs &&
            region->second->outputs.size() == outputs;
   };
-  if (control.operand_count() != step.reads.size())
+  const uint64_t operands = step.reads.size(), results = step.writes.size();
+  if (std::max({control.carried, control.scanned, control.captured}) > operands ||
+      control.operand_count() != operands)
     return false;
-  const uint64_t results = step.writes.size();
   if (control.kind == ControlFlow::Kind::If)
-    return control.has_condition && control.operand_count() == 1 + control.captured &&
+    return control.has_condition && operands == 1 + control.captured &&
            fits("then", control.captured, results) && fits("else", control.captured, results);
   if (control.carried > results ||
       !fits("body", control.leading() + control.carried + control.scanned + control.captured,
@@ -245,13 +251,20 @@ bool is_sound_control(const HostStep& step) {
 void check_numbers(const Program& program) {
   const size_t slots = program.slots.size();
   const auto has_slot = [&](size_t slot) { return slot < slots; };
+  // It ends at a slot with memory of its own.
+  const auto has_end = [&](const Slot& slot) {
+    const Slot* at = &slot;
+    for (size_t steps = 0; at->alias; ++steps, at = &program.slots[*at->alias])
+      if (!has_slot(*at->alias) || steps == slots)
+        return false;
+    return true;
+  };
   const auto has_home = [&](const Slot& slot) {
     const auto fits = [&](size_t count) {
       return slot.number >= 0 && static_cast<uint64_t>(slot.number) < count;
     };
     return (slot.home != Home::Input || fits(program.inputs.size())) &&
-           (slot.home != Home::Output || fits(program.outputs.size())) &&
-           (!slot.alias || *slot.alias < slots);
+           (slot.home != Home::Output || fits(program.outputs.size())) && has_end(slot);
   };
   bool is_sound = program.output_names.size() == program.outputs.size() &&
                   std::ranges::all_of(program.slots, has_home) &&
