@@ -39,7 +39,7 @@ size_t root_of(size_t slot, const std::vector<Slot>& slots) {
   return slot;
 }
 
-// The last step that uses the memory of each root; one behind the last step where it is an output.
+// The last step that uses the memory of each root; one past the last step where it is an output.
 std::vector<size_t> last_uses(const std::vector<Slot>& slots, const std::vector<Step>& steps,
                               const std::vector<size_t>& outputs) {
   std::vector<size_t> last(slots.size(), 0);

@@ -401,8 +401,8 @@ TEST(FusedAttention, TakesWindowsAlong) {
   expect_attention(", %l: i64[2]", "lengths=%l, ", {Tensor::of<int64_t>({40, 0})});
 }
 
-// Queries far behind the last key see none within their window: their result is zero.
-TEST(FusedAttention, TakesWindowsBehindTheLastKeyAlong) {
+// No key is within the window of queries far past the last key: their result is zero.
+TEST(FusedAttention, GivesZeroWhereNoKeyIsWithinTheWindow) {
   for (const std::string_view window :
        {"window_before=4", "window_before=5", "window_before=2, window_after=0", "offset=%o, window_after=0",
         "offset=%p, window_after=0"})

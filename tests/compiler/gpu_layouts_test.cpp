@@ -93,7 +93,7 @@ TEST(GpuLayouts, LeaveOutputsAsTheyAre) {
 TEST(GpuLayouts, LeaveAloneWhatIsNotConvolved) {
   for (const char* text : {"graph g(%x: f32[2,16,6,6]) { %0, %i = max_pool(%x, kernel=[2,2], strides=[2,2], "
                            "dilations=[1,1], pads=[0,0,0,0]) %1 = relu(%0) return %1 }",
-                           // Weights that only running tells.
+                           // Weights that are no constants.
                            "graph g(%x: f32[2,16,6,6], %k: f32[16,16,3,3]) { %0 = conv(%x, %k, "
                            "strides=[1,1], dilations=[1,1], pads=[1,1,1,1]) %1 = relu(%0) return %1 }",
                            // Few channels, which stay where they are.

@@ -113,8 +113,8 @@ std::optional<OnnxCall> spell_blocks(const Node& last) {
       {"DepthToSpace", "CRD", {0, 1, 4, 2, 5, 3}, 1, 4, 5, 2, 3},
       {"SpaceToDepth", "", {0, 3, 5, 1, 2, 4}, 1, 2, 4, 3, 5},
   };
-  const Node* turn = made_for_this(last.in("x"), "transpose");
-  const Node* first = turn != nullptr ? made_for_this(turn->in("x"), "reshape") : nullptr;
+  const Node* transpose = made_for_this(last.in("x"), "transpose");
+  const Node* first = transpose != nullptr ? made_for_this(transpose->in("x"), "reshape") : nullptr;
   if (first == nullptr || !first->result().shape().ranked() || first->result().rank() != 6)
     return std::nullopt;
   const Value x = first->in("x");
@@ -124,7 +124,7 @@ std::optional<OnnxCall> spell_blocks(const Node& last) {
            std::ranges::equal(value.shape().dims(), dims,
                               [](const Dim& a, const Dim& b) { return provably_equal(a, b); });
   };
-  const auto permutation = turn->attr("permutation").as<Attribute::Ints>();
+  const auto permutation = transpose->attr("permutation").as<Attribute::Ints>();
   for (const BlockForm& form : forms) {
     const Dim &b = six[form.block_rows], &channels = six[form.channels];
     const Dim &rows = six[form.rows], &columns = six[form.columns];
