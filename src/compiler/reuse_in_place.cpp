@@ -102,10 +102,12 @@ std::vector<std::vector<size_t>> overwritable_inputs(const std::vector<Slot>& sl
     const auto& step = std::get<KernelStep>(steps[number]);
     // Whether all that the kernel reads of this memory is read where the result is written.
     const auto is_overwritable = [&](size_t memory, size_t result) {
+      if (slots[memory].home != Home::Input || last[memory] != number)
+        return false;
       for (size_t i = 0; i < step.reads.size(); ++i)
         if (root_of(step.reads[i], slots) == memory && !can_lie_over(*kernels[number], result, i))
           return false;
-      return slots[memory].home == Home::Input && last[memory] == number;
+      return true;
     };
     for (size_t result = 0; result < step.writes.size(); ++result) {
       const Slot& slot = slots[step.writes[result]];

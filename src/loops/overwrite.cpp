@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <set>
 
+#include "loops/isl.h"
+#include "loops/runs.h"
 #include "loops/uses.h"
 
 namespace tenon::loops {
 namespace {
 
-// The only statement that writes a buffer, and what is around it.
+// The only statement that writes a buffer.
 struct Writer {
   const std::vector<Statement>* body = nullptr;
   size_t number = 0;  // in the body
-  std::vector<const Loop*> loops;
   int64_t writes = 0;
 
   const Assign* assign() const { return std::get_if<Assign>(&(*body)[number]); }
@@ -32,22 +33,15 @@ bool writes(const Statement& statement, const std::string& buffer) {
   return found;
 }
 
-void find_writer(const std::vector<Statement>& body, const std::string& buffer,
-                 std::vector<const Loop*>& loops, Writer& writer) {
+void find_writer(const std::vector<Statement>& body, const std::string& buffer, Writer& writer) {
   for (size_t i = 0; i < body.size(); ++i) {
     if (writes(body[i], buffer)) {
       ++writer.writes;
       writer.body = &body;
       writer.number = i;
-      writer.loops = loops;
     }
-    const auto* loop = std::get_if<Loop>(&body[i]);
-    if (loop != nullptr)
-      loops.push_back(loop);
     if (const std::vector<Statement>* inner = body_of(body[i]))
-      find_writer(*inner, buffer, loops, writer);
-    if (loop != nullptr)
-      loops.pop_back();
+      find_writer(*inner, buffer, writer);
   }
 }
 
@@ -61,26 +55,35 @@ int64_t count_users(const std::vector<Statement>& body, const std::string& buffe
   return count;
 }
 
-// Whether each iteration of the loops has an index of its own: all their variables are in it, or in the
-// bounds of one that is.
-bool is_apart(const std::vector<Scalar>& at, const std::vector<const Loop*>& loops) {
-  std::set<std::string> known;
-  const auto add = [&](const Dim& dim) {
-    for (const std::string& symbol : dim.symbols())
-      known.insert(symbol);
+// Whether each iteration of the loops around a statement has an index of its own. A tile at the end of a
+// dimension may lie over the one before it, and compute some elements again.
+bool is_apart(const Kernel& kernel, const Statement& statement, const std::vector<Scalar>& at) try {
+  if (std::ranges::any_of(at, [](const Scalar& index) { return index.kind() != Scalar::Kind::Index; }))
+    return false;
+  const std::vector<Run> runs = find_runs(kernel);
+  const auto run = std::ranges::find(runs, &statement, &Run::statement);
+  CHECK(run != runs.end(), "{}: a statement that does not run", kernel.name);
+  const auto is_an_index = [&](const Around& around) {
+    return std::ranges::any_of(
+        at, [&](const Scalar& index) { return index.index() == Dim::symbol(around.loop->variable); });
   };
-  for (const Scalar& index : at) {
-    if (index.kind() != Scalar::Kind::Index || index.index().is_unknown())
-      return false;
-    add(index.index());
-  }
-  return std::all_of(loops.rbegin(), loops.rend(), [&](const Loop* loop) {
-    if (!known.contains(loop->variable))
-      return false;
-    add(loop->begin);
-    add(loop->end);
+  if (std::ranges::all_of(run->around, is_an_index))
     return true;
-  });
+  const Context context;
+  Words words(kernel);
+  std::vector<std::string> variables, indices;
+  for (const auto& [loop, place] : run->around)
+    variables.push_back(words.name(loop->variable));
+  for (const Scalar& index : at)
+    indices.push_back(words.expression(index.index()));
+  const Relation elements(context,
+                          words.relation({fmt::format("L[{}] -> E[{}] : {}", fmt::join(variables, ", "),
+                                                      fmt::join(indices, ", "), words.domain(*run))}));
+  const isl_bool injective = isl_union_map_is_injective(elements.get());
+  check_done(elements.context(), injective != isl_bool_error);
+  return injective == isl_bool_true;
+} catch (const Undecided&) {
+  return false;
 }
 
 }  // namespace
@@ -90,11 +93,9 @@ bool can_overwrite(const Kernel& kernel, size_t input, size_t output) {
   if (read.sizes != written.sizes || info(read.dtype).bytes != info(written.dtype).bytes)
     return false;
   Writer writer;
-  std::vector<const Loop*> loops;
-  find_writer(kernel.body, written.name, loops, writer);
+  find_writer(kernel.body, written.name, writer);
   const Assign* const assign = writer.writes == 1 ? writer.assign() : nullptr;
-  if (assign == nullptr || !assign->combine.empty() || assign->places.size() != 1 ||
-      !is_apart(assign->places.front().at, writer.loops))
+  if (assign == nullptr || !assign->combine.empty() || assign->places.size() != 1)
     return false;
   int64_t users = 0;
   for (size_t i = 0; i <= writer.number; ++i) {
@@ -110,7 +111,8 @@ bool can_overwrite(const Kernel& kernel, size_t input, size_t output) {
     if (!is_same_place)
       return false;
   }
-  return users == count_users(kernel.body, read.name);
+  return users == count_users(kernel.body, read.name) &&
+         is_apart(kernel, (*writer.body)[writer.number], assign->places.front().at);
 }
 
 }  // namespace tenon::loops

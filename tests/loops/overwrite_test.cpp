@@ -47,6 +47,28 @@ TEST(Overwrite, NotWhatIsWrittenTwice) {
   EXPECT_FALSE(can_overwrite("for k in 0..2 {\nfor i in 0..N {\ny[i] = a[i] + 1\nz[i] = 2\n}\n}"));
 }
 
+// The last tile of a dimension begins earlier, so that it is full.
+TEST(Overwrite, NotWhatTilesThatOverlapWriteTwice) {
+  constexpr std::string_view kTiles = R"(
+    for o in 0..2 parallel {
+      for i in 0..5 {
+        if CONDITION {
+          z[i+min(5*o,3)] = d[i+min(5*o,3)]
+        }
+      }
+    })";
+  const auto with = [&](std::string_view condition) {
+    std::string text(kTiles);
+    text.replace(text.find("CONDITION"), 9, condition);
+    const Kernel kernel =
+        parse_checked_kernel("kernel k(d: f32[8]) -> (y: f32[8], z: f32[8]) {\n" + text + "\n}\n");
+    return loops::can_overwrite(kernel, 0, 1);
+  };
+  EXPECT_FALSE(with("i >= 0"));
+  EXPECT_TRUE(with("i+min(5*o,3)-5*o >= 0"));
+  EXPECT_FALSE(can_overwrite("for o in 0..2 {\nfor i in 0..3 {\ny[i+o] = a[i+o]\nz[i] = 2\n}\n}"));
+}
+
 TEST(Overwrite, NotElementsOfAnotherSizeOrNumber) {
   EXPECT_FALSE(can_overwrite("for i in 0..N {\ny[i] = f32(c[i])\nz[i] = 0\n}", 2));
   EXPECT_FALSE(can_overwrite("for i in 0..8 {\ny[i] = d[i]\nz[i] = 0\n}", 3));
