@@ -86,6 +86,9 @@ std::vector<Assign> build_epilogue(const std::vector<Definition>& definitions,
       at.push_back(placed(index));
     stores.push_back({.places = {{result, std::move(at)}}, .combine = "", .values = {formula}});
   }
+  // What is made of another result reads what that one is made of as well: stored first, it leaves that one
+  // free to lie in the memory of what it reads.
+  std::ranges::reverse(stores);
   return stores;
 }
 

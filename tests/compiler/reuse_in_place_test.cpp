@@ -58,6 +58,24 @@ TEST(ReuseInPlace, StepsAreTakenWhereTheParametersAre) {
   EXPECT_TRUE(identical(m, want[1].tensor()));
 }
 
+// Behind a product, the mean is stored last, since the parameter is made of what it lies over.
+TEST(ReuseInPlace, StepsAreTakenBehindTheProductThatIsTheGradient) {
+  const auto step = [](int64_t columns) {
+    return fmt::format(R"(graph g(%p: f32[64,{0}], %m: f32[64,{0}], %x: f32[32,64], %dy: f32[32,{0}]) {{
+  %0 = constant(value=f32[] {{0.9}})
+  %1 = matmul(%x, %dy, transpose_a=true)
+  %2 = mul(%m, %0)
+  %3 = add(%1, %2)
+  %4 = sub(%p, %3)
+  return %4, %3
+}})",
+                       columns);
+  };
+  EXPECT_EQ(overwritable(step(64)), (Overwritable{{0}, {0, 1}}));
+  // The last tile computes columns of the one before it again.
+  EXPECT_EQ(overwritable(step(10)), (Overwritable{{}, {}}));
+}
+
 TEST(ReuseInPlace, NotWhereTheOldElementsAreReadAgain) {
   EXPECT_EQ(
       overwritable("graph g(%x: f32[1000], %w: f32[1000,1000]) {\n  %0 = neg(%x)\n  %1 = matmul(%x, %w)\n"
