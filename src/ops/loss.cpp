@@ -1,11 +1,13 @@
 #include "ops/loss.h"
 
+#include "ops/activation.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gather.h"
 #include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
+#include "ops/softmax.h"
 #include "ops/unary.h"
 #include "tensor/wide.h"
 
@@ -41,6 +43,21 @@ Value negative_log_likelihood(Value log_probabilities, Value target, const Class
     return reduce_mean(flat(loss), {0});
   const Value total = reduce_sum(flat(loss), {0});
   return options.reduction == Reduction::Sum ? total : total / reduce_sum(flat(weight), {0});
+}
+
+Value cross_entropy(Value logits, Value target, const CrossEntropy& options) {
+  Value logarithms = log_softmax(logits, 1);
+  if (options.smoothing != 0)  // so that what is taken at the target has a share of all classes
+    logarithms =
+        logarithms * (1 - options.smoothing) + reduce_mean(logarithms, {1}, Keep::Dims) * options.smoothing;
+  return negative_log_likelihood(logarithms, target, {.ignored = options.ignored});
+}
+
+Value binary_cross_entropy_with_logits(Value logits, Value target, Value positive_weight) {
+  const Value log_of_none = softplus(-logits);  // -log(sigmoid(logits))
+  const Value weighted =
+      positive_weight ? (1.0 + (positive_weight - 1.0) * target) * log_of_none : log_of_none;
+  return (1.0 - target) * logits + weighted;
 }
 
 }  // namespace tenon

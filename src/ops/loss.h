@@ -1,4 +1,4 @@
-// loss.h — losses of classifiers, composed of other ops.
+// loss.h — losses, composed of other ops.
 #pragma once
 
 #include <optional>
@@ -17,5 +17,18 @@ struct ClassLoss {
 
 // -log_probabilities[n, target[n, d…], d…] · weight[target[n, d…]]: the classes are dimension 1.
 Value negative_log_likelihood(Value log_probabilities, Value target, const ClassLoss& options);
+
+// Of scores of classes, which are dimension 1, the mean of -log softmax(logits)[n, target[n, d…], d…] over
+// all targets that count. With smoothing s, a target is 1 - s + s/classes of its class, and s/classes of
+// others.
+struct CrossEntropy {
+  double smoothing = 0;
+  std::optional<int64_t> ignored = {};  // a target that does not count
+};
+Value cross_entropy(Value logits, Value target, const CrossEntropy& options);
+
+// -target · log sigmoid(logits) - (1 - target) · log(1 - sigmoid(logits)), element by element; what stands
+// for 1 is weighted where there is a weight.
+Value binary_cross_entropy_with_logits(Value logits, Value target, Value positive_weight = {});
 
 }  // namespace tenon

@@ -3,8 +3,8 @@
 #include "frontends/onnx/conversions.h"
 #include "ops/binary.h"
 #include "ops/data.h"
+#include "ops/optimise.h"
 #include "ops/select.h"
-#include "ops/unary.h"
 
 namespace tenon::onnx {
 namespace {
@@ -34,38 +34,37 @@ std::vector<Value> update_each(const NodeView& n, size_t states, F&& update) {
 
 Value number(Value like, double value) { return scalar(like.graph(), like.dtype(), value); }
 
+// The norm's gradient is added to that of the loss.
+Value regularised(const NodeView& n, const std::vector<Value>& own) {
+  return with_decay(own[1], own[0], n.real("norm_coefficient", 0));
+}
+
 std::vector<Value> convert_adagrad(const NodeView& n) {
   return update_each(n, 1, [&](Value rate, Value count, const std::vector<Value>& own) {
-    const Value x = own[0], gradient = x * n.real("norm_coefficient", 0) + own[1];
-    const Value squares = own[2] + gradient * gradient;
-    const Value step = rate / (count * n.real("decay_factor", 0) + 1);
-    return std::vector<Value>{x - step * gradient / (tenon::sqrt(squares) + n.real("epsilon", 0)), squares};
+    const Value decayed = rate / (count * n.real("decay_factor", 0) + 1);
+    return update_by_adagrad(own[0], regularised(n, own), own[2], decayed, n.real("epsilon", 0));
   });
 }
 
 std::vector<Value> convert_adam(const NodeView& n) {
-  const double alpha = n.real("alpha", 0.9), beta = n.real("beta", 0.999);
+  const Moments options = {.beta1 = n.real("alpha", 0.9), .beta2 = n.real("beta", 0.999)};
   return update_each(n, 2, [&](Value rate, Value count, const std::vector<Value>& own) {
-    const Value x = own[0], gradient = x * n.real("norm_coefficient", 0) + own[1];
-    const Value average = own[2] * alpha + gradient * (1 - alpha);
-    const Value squares = own[3] * beta + gradient * gradient * (1 - beta);
-    const Value corrected = rate * tenon::sqrt(1 - tenon::pow(number(count, beta), count)) /
-                            (1 - tenon::pow(number(count, alpha), count));
-    const Value step = where(greater(count, number(count, 0)), corrected, rate);
-    const Value moved = x - step * average / (tenon::sqrt(squares) + n.real("epsilon", 0));
-    return std::vector<Value>{moved * (1 - n.real("norm_coefficient_post", 0)), average, squares};
+    const Corrections by = corrections(count, options);
+    const Value step = where(greater(count, number(count, 0)), rate * by.root / by.average, rate);
+    std::vector<Value> results = update_by_moments(own[0], regularised(n, own), own[2], own[3], step,
+                                                   number(own[0], n.real("epsilon", 0)), options);
+    results.front() = results.front() * (1 - n.real("norm_coefficient_post", 0));
+    return results;
   });
 }
 
 std::vector<Value> convert_momentum(const NodeView& n) {
-  const double alpha = n.real("alpha"), beta = n.real("beta");
-  const bool nesterov = n.translate<bool>("mode", {{"standard", false}, {"nesterov", true}});
+  const double beta = n.real("beta");
+  const Momentum options = {.momentum = n.real("alpha"),
+                            .nesterov = n.translate<bool>("mode", {{"standard", false}, {"nesterov", true}})};
   return update_each(n, 1, [&](Value rate, Value count, const std::vector<Value>& own) {
-    const Value x = own[0], gradient = x * n.real("norm_coefficient") + own[1];
     const Value weight = where(greater(count, number(count, 0)), number(count, beta), number(count, 1));
-    const Value velocity = own[2] * alpha + weight * gradient;
-    const Value direction = nesterov ? gradient + velocity * alpha : velocity;
-    return std::vector<Value>{x - rate * direction, velocity};
+    return update_by_momentum(own[0], regularised(n, own), own[2], rate, weight, options);
   });
 }
 

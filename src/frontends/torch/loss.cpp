@@ -7,7 +7,6 @@
 #include "frontends/dimensions.h"
 #include "frontends/torch/conversions.h"
 #include "frontends/torch/gradient.h"
-#include "ops/activation.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gather.h"
@@ -92,16 +91,9 @@ std::vector<Value> convert_binary_cross_entropy_backward(const NodeView& n) {
                                              : dx};
 }
 
-// max(x, 0) - x · target + log(1 + exp(-|x|)), where what stands for 1 is weighted
 std::vector<Value> convert_binary_cross_entropy_with_logits(const NodeView& n) {
   const Pair pair(n);
-  const Value x = pair.x, target = pair.target;
-  const Value log_of_none = softplus(-x);  // -log(sigmoid(x))
-  Value loss = (1.0 - target) * x;
-  if (const Value positive = n.maybe_tensor("pos_weight"))
-    loss = loss + (1.0 + (positive - 1.0) * target) * log_of_none;
-  else
-    loss = loss + log_of_none;
+  Value loss = binary_cross_entropy_with_logits(pair.x, pair.target, n.maybe_tensor("pos_weight"));
   if (const Value weight = n.maybe_tensor("weight"))
     loss = loss * weight;
   return reduced(n, loss);
