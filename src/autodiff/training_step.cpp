@@ -1,0 +1,453 @@
+#include "autodiff/training_step.h"
+
+#include <numbers>
+#include <set>
+
+#include "autodiff/gradient.h"
+#include "ops/binary.h"
+#include "ops/data.h"
+#include "ops/gradient.h"
+#include "ops/loss.h"
+#include "ops/optimise.h"
+#include "ops/reduce.h"
+#include "ops/reshape.h"
+#include "ops/select.h"
+#include "ops/unary.h"
+#include "tensor/wide.h"
+
+namespace tenon {
+namespace {
+
+constexpr DType kRateDType = DType::F64;  // in which rates and corrections are computed, as PyTorch does
+
+// --- the loss ---
+
+std::string_view name_of(Loss::Kind kind) {
+  switch (kind) {
+    case Loss::Kind::SquaredError:
+      return "mse";
+    case Loss::Kind::AbsoluteError:
+      return "l1";
+    case Loss::Kind::CrossEntropy:
+      return "cross_entropy";
+    case Loss::Kind::BinaryCrossEntropyWithLogits:
+      break;
+  }
+  return "bce_with_logits";
+}
+
+Value first_output(const Graph& model) {
+  if (model.outputs().empty())
+    throw user_error("the model has no outputs, so it has no loss");
+  return model.outputs().front();
+}
+
+void check_output(const Graph& model, const Loss& loss) {
+  const Type& type = first_output(model).type();
+  const auto refuse = [&](std::string_view wanted) {
+    throw user_error("{} is of {}, but the model's first output \"{}\" is {}", name_of(loss.kind), wanted,
+                     model.output_names().front(), type);
+  };
+  if (!type.is_tensor() || !is_float(type.as_tensor().dtype) || !type.as_tensor().shape.ranked())
+    refuse("a float tensor of known rank");
+  const Shape& shape = type.as_tensor().shape;
+  if (loss.kind == Loss::Kind::CrossEntropy && shape.rank() < 2)
+    refuse("scores of [batch, classes, …]");
+  if (loss.kind == Loss::Kind::CrossEntropy && shape[1] == Dim(1))
+    refuse("scores of two classes at least");
+}
+
+// What the loss is taken of: the logits, where the model ends in what makes probabilities of them.
+Value logits_of(Value output, const Loss& loss) {
+  if (output.is_input())
+    return output;
+  const Node& node = *output.node();
+  if (loss.kind == Loss::Kind::CrossEntropy && (node.is("softmax") || node.is("log_softmax"))) {
+    const int64_t axis = node.attr("axis");
+    return axis == 1 || axis == 1 - output.rank() ? node.in("x") : output;
+  }
+  const bool is_sigmoid = loss.kind == Loss::Kind::BinaryCrossEntropyWithLogits && node.is("sigmoid");
+  return is_sigmoid ? node.in("x") : output;
+}
+
+Type target_type(Value output, const Loss& loss) {
+  if (loss.kind != Loss::Kind::CrossEntropy)
+    return output.type();
+  std::vector<Dim> dims;
+  for (int64_t axis = 0; axis < output.rank(); ++axis)
+    if (axis != 1)
+      dims.push_back(output.dim(axis));
+  return Type::tensor(DType::I64, Shape(std::move(dims)));
+}
+
+Value loss_of(Value x, Value target, const Loss& loss) {
+  const auto mean = [](Value each) { return reduce_mean(reshape(each, {-1}), {0}); };
+  switch (loss.kind) {
+    case Loss::Kind::SquaredError:
+      return mean((x - target) * (x - target));
+    case Loss::Kind::AbsoluteError:
+      return mean(abs(x - target));
+    case Loss::Kind::CrossEntropy:
+      return cross_entropy(x, target, {.smoothing = loss.smoothing, .ignored = loss.ignored});
+    case Loss::Kind::BinaryCrossEntropyWithLogits:
+      break;
+  }
+  return mean(binary_cross_entropy_with_logits(x, target));
+}
+
+// --- the weights ---
+
+// Whether `name` is `pattern`, in which * stands for anything.
+bool matches(std::string_view name, std::string_view pattern) {
+  if (pattern.empty())
+    return name.empty();
+  if (pattern.front() != '*')
+    return !name.empty() && name.front() == pattern.front() && matches(name.substr(1), pattern.substr(1));
+  for (size_t skipped = 0; skipped <= name.size(); ++skipped)
+    if (matches(name.substr(skipped), pattern.substr(1)))
+      return true;
+  return false;
+}
+
+std::string name_of(const Node& parameter) { return parameter.attr("name").as<std::string>(); }
+
+std::vector<Node*> find_weights(const Graph& graph, const std::vector<std::string>& frozen) {
+  const std::vector<Node*> parameters = trained_parameters(graph);
+  std::vector<std::string> names;
+  for (const Node* node : parameters)
+    names.push_back(name_of(*node));
+  for (const std::string& pattern : frozen)
+    if (std::ranges::none_of(names, [&](const std::string& name) { return matches(name, pattern); }))
+      throw user_error("no weight is called {}, so it cannot be frozen{}", pattern,
+                       did_you_mean(pattern, {names.begin(), names.end()}));
+  std::vector<Node*> weights;
+  std::set<std::string> seen;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::ranges::any_of(frozen, [&](const std::string& each) { return matches(names[i], each); }))
+      continue;
+    if (!seen.insert(names[i]).second)
+      throw unsupported("two weights are called {}", names[i]);
+    weights.push_back(parameters[i]);
+  }
+  if (weights.empty())
+    throw user_error("the model has no weights to train");
+  return weights;
+}
+
+// Statistics that were gathered in training are no weights: a gradient would make others of them.
+void check_statistics(const Graph& graph, const std::vector<Node*>& weights) {
+  for (const Node* node : graph.nodes()) {
+    if (!node->is("batch_norm"))
+      continue;
+    for (std::string_view name : {"mean", "variance"})
+      if (const Node* source = node->in(name).node(); std::ranges::find(weights, source) != weights.end())
+        throw user_error(
+            "{}: batch normalisation by stored statistics: \"{}\" is one of them, and no weight\n"
+            "  hint: export the model in training mode, or freeze its statistics, such as --freeze '{}'",
+            node->describe(), name_of(*source), name_of(*source));
+  }
+}
+
+// --- the update ---
+
+// Names of inputs, none of which is taken twice.
+class Names {
+ public:
+  explicit Names(const Graph& graph) {
+    for (Value input : graph.inputs())
+      taken_.insert(input.name());
+  }
+  std::string make(std::string name) {
+    while (!taken_.insert(name).second)
+      name += "_";
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+// The rate of a step, by its number from 0.
+Value rate_at(Value step, const LearningRate& options) {
+  Graph& graph = step.graph();
+  const auto number = [&](double value) { return scalar(graph, kRateDType, value); };
+  const auto after_warmup = [&] { return maximum(step - static_cast<double>(options.warmup), number(0)); };
+  Value rate = number(options.rate);
+  if (options.schedule == LearningRate::Schedule::Cosine) {
+    const auto length = static_cast<double>(std::max<int64_t>(options.steps - options.warmup, 1));
+    const Value part = minimum(after_warmup() / length, number(1));
+    rate = options.lowest + 0.5 * (options.rate - options.lowest) * (1.0 + cos(part * std::numbers::pi));
+  } else if (options.schedule == LearningRate::Schedule::Step) {
+    rate = rate * pow(number(options.factor), floor(after_warmup() / static_cast<double>(options.every)));
+  }
+  if (options.warmup == 0)
+    return rate;
+  const Value risen = (step + 1.0) / static_cast<double>(options.warmup);
+  return rate * minimum(risen, number(1));
+}
+
+class Builder {
+ public:
+  Builder(const Graph& model, const Loss& loss, const Optimizer& optimizer, const TrainingOptions& options)
+      : loss_(loss), optimizer_(optimizer), options_(options) {
+    step_.graph = model.clone();
+  }
+
+  TrainingStep build() {
+    check_output(graph(), loss_);
+    const std::vector<Node*> parameters = find_weights(graph(), options_.frozen);
+    check_statistics(graph(), parameters);
+    add_loss();
+    add_weights(parameters);
+    std::vector<Value> gradients = find_gradients();
+    put_back_unreached(gradients);
+    if (options_.clip_norm > 0)
+      clip(gradients);
+    add_updates(gradients);
+    set_outputs();
+    return std::move(step_);
+  }
+
+ private:
+  Graph& graph() { return *step_.graph; }
+  Value number(DType dtype, double value) { return scalar(graph(), dtype, value); }
+
+  void add_loss() {
+    const Value output = graph().outputs().front();
+    const Value x = logits_of(output, loss_);
+    step_.drops_activation = x != output;
+    step_.target = static_cast<size_t>(graph().input_count());
+    names_.emplace(graph());
+    const Value target = graph().add_input(target_type(output, loss_), names_->make("target"));
+    total_ = loss_of(x, target, loss_);
+    graph().set_outputs({total_}, {"loss"});
+    const std::vector<Node*> nodes = graph().nodes();
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)  // what the loss does not need
+      if (std::ranges::all_of((*node)->results(), [](Value result) { return result.use_count() == 0; }) &&
+          !(*node)->is("parameter"))
+        graph().erase(*node);
+  }
+
+  struct Weight {
+    Value value;
+    std::string name;
+    Literal initial;
+  };
+
+  void add_weights(const std::vector<Node*>& parameters) {
+    for (Node* node : parameters) {
+      Weight weight = {.value = graph().add_input(node->result().type(), names_->make(name_of(*node))),
+                       .name = name_of(*node),
+                       .initial = *literal_of(*node)};
+      node->result().replace_all_uses(weight.value);
+      graph().erase(node);
+      weights_.push_back(std::move(weight));
+    }
+  }
+
+  std::vector<Value> find_gradients() {
+    std::vector<Value> wanted;
+    for (const Weight& weight : weights_)
+      wanted.push_back(weight.value);
+    return backpropagate(graph(), {number(total_.dtype(), 1)}, wanted);
+  }
+
+  // Weights without a gradient are constants.
+  void put_back_unreached(std::vector<Value>& gradients) {
+    for (size_t i = weights_.size(); i-- > 0;) {
+      if (gradients[i])
+        continue;
+      const Weight weight = std::move(weights_[i]);
+      weights_.erase(weights_.begin() + static_cast<std::ptrdiff_t>(i));
+      gradients.erase(gradients.begin() + static_cast<std::ptrdiff_t>(i));
+      step_.unreached.insert(step_.unreached.begin(), weight.name);
+      const InsertBefore here(graph().first() != nullptr ? graph().first() : graph().return_node());
+      weight.value.replace_all_uses(parameter(graph(), weight.name, weight.initial));
+      graph().erase_input(weight.value.index());
+    }
+    if (weights_.empty())
+      throw user_error("the loss does not depend on any weight that may be trained");
+  }
+
+  // As PyTorch's clip_grad_norm_.
+  void clip(std::vector<Value>& gradients) {
+    Value squares;
+    for (Value gradient : gradients) {
+      const Value own = cast(reduce_sum(reshape(gradient * gradient, {-1}), {0}), kRateDType);
+      squares = squares ? squares + own : own;
+    }
+    const Value factor = minimum(options_.clip_norm / (sqrt(squares) + 1e-6), number(kRateDType, 1));
+    for (Value& gradient : gradients)
+      gradient = gradient * in_dtype(factor, gradient.dtype());
+  }
+
+  void add_updates(const std::vector<Value>& gradients) {
+    for (const Weight& weight : weights_)
+      step_.state.push_back({.name = weight.value.name(),
+                             .weight = weight.name,
+                             .input = static_cast<size_t>(weight.value.index()),
+                             .initial = weight.initial});
+    step_.weights = weights_.size();
+    next_.resize(step_.weights);
+    // The number of the step is the last of the state, but all formulas use it.
+    const std::string name = names_->make("step");
+    const size_t kept = count_kept();
+    std::vector<std::vector<Value>> states(weights_.size());
+    for (size_t i = 0; i < weights_.size(); ++i)
+      for (size_t k = 0; k < kept; ++k)
+        states[i].push_back(add_kept(weights_[i], k));
+    const Value step = graph().add_input(Type::tensor(DType::I64, Shape(std::vector<Dim>{})), name);
+    count_ = cast(step, kRateDType);
+    rate_ = rate_at(count_, optimizer_.rate);
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      std::vector<Value> results = update(weights_[i].value, gradients[i], states[i]);
+      next_[i] = results.front();
+      next_.insert(next_.end(), results.begin() + 1, results.end());
+    }
+    step_.state.push_back({.name = step.name(),
+                           .input = static_cast<size_t>(step.index()),
+                           .initial = Literal(Tensor::scalar<int64_t>(0))});
+    next_.push_back(step + constant(graph(), Tensor::scalar<int64_t>(1)));
+  }
+
+  // By the names that PyTorch gives them.
+  std::vector<std::string_view> kept_names() const {
+    switch (optimizer_.kind) {
+      case Optimizer::Kind::Sgd:
+        return optimizer_.momentum == 0 ? std::vector<std::string_view>{}
+                                        : std::vector<std::string_view>{"momentum_buffer"};
+      case Optimizer::Kind::Adam:
+      case Optimizer::Kind::AdamW:
+        return {"exp_avg", "exp_avg_sq"};
+      case Optimizer::Kind::Lion:
+        return {"exp_avg"};
+      case Optimizer::Kind::Adagrad:
+        break;
+    }
+    return {"sum"};
+  }
+  size_t count_kept() const { return kept_names().size(); }
+
+  Value add_kept(const Weight& weight, size_t kind) {
+    const Value value = graph().add_input(
+        weight.value.type(), names_->make(fmt::format("{}.{}", weight.name, kept_names()[kind])));
+    const Literal zeros = Literal::splat(filled(weight.initial.dtype(), {}, 0), weight.initial.extents());
+    step_.state.push_back({.name = value.name(),
+                           .weight = weight.name,
+                           .input = static_cast<size_t>(value.index()),
+                           .initial = zeros});
+    return value;
+  }
+
+  std::vector<Value> update(Value x, Value gradient, const std::vector<Value>& kept) {
+    const DType dtype = x.dtype();
+    const Value rate = in_dtype(rate_, dtype);
+    const Moments moments = {.beta1 = optimizer_.beta1, .beta2 = optimizer_.beta2};
+    const bool decays_weights =
+        optimizer_.kind == Optimizer::Kind::AdamW || optimizer_.kind == Optimizer::Kind::Lion;
+    if (!decays_weights)
+      gradient = with_decay(gradient, x, optimizer_.weight_decay);
+    else if (optimizer_.weight_decay != 0)
+      x = x * in_dtype(1.0 - rate_ * optimizer_.weight_decay, dtype);
+    switch (optimizer_.kind) {
+      case Optimizer::Kind::Sgd: {
+        if (kept.empty())
+          return {update_by_gradient(x, gradient, rate)};
+        const Value weight = where(greater(count_, number(kRateDType, 0)),
+                                   number(dtype, 1 - optimizer_.dampening), number(dtype, 1));
+        return update_by_momentum(x, gradient, kept[0], rate,
+                                  optimizer_.dampening == 0 ? number(dtype, 1) : weight,
+                                  {.momentum = optimizer_.momentum, .nesterov = optimizer_.nesterov});
+      }
+      case Optimizer::Kind::Adam:
+      case Optimizer::Kind::AdamW: {
+        const Corrections by = corrections(count_ + 1.0, moments);
+        return update_by_moments(x, gradient, kept[0], kept[1], in_dtype(rate_ * by.root / by.average, dtype),
+                                 in_dtype(by.root * optimizer_.epsilon, dtype), moments);
+      }
+      case Optimizer::Kind::Lion:
+        return update_by_lion(x, gradient, kept[0], rate, moments);
+      case Optimizer::Kind::Adagrad:
+        break;
+    }
+    return update_by_adagrad(x, gradient, kept[0], rate, optimizer_.epsilon);
+  }
+
+  void set_outputs() {
+    std::vector<Value> outputs = {total_, rate_};
+    std::vector<std::string> names = {"loss", "rate"};
+    for (size_t i = 0; i < step_.state.size(); ++i) {
+      step_.state[i].output = outputs.size();
+      outputs.push_back(next_[i]);
+      names.push_back("next_" + step_.state[i].name);
+    }
+    graph().set_outputs(outputs, names);
+  }
+
+  const Loss& loss_;
+  const Optimizer& optimizer_;
+  const TrainingOptions& options_;
+  TrainingStep step_;
+  std::optional<Names> names_;
+  Value total_, count_, rate_;
+  std::vector<Weight> weights_;
+  std::vector<Value> next_;  // as the state
+};
+
+void check(const Optimizer& optimizer) {
+  if (optimizer.nesterov && (optimizer.momentum <= 0 || optimizer.dampening != 0))
+    throw user_error("Nesterov's method takes a momentum, and no dampening");
+  const LearningRate& rate = optimizer.rate;
+  if (rate.schedule == LearningRate::Schedule::Cosine && rate.steps <= rate.warmup)
+    throw user_error("the cosine schedule takes more steps than the {} that it warms up for", rate.warmup);
+  if (rate.schedule == LearningRate::Schedule::Step && rate.every <= 0)
+    throw user_error("the step schedule takes a number of steps after which the rate changes");
+}
+
+}  // namespace
+
+Optimizer default_options(Optimizer::Kind kind) {
+  Optimizer options = {.kind = kind};
+  switch (kind) {
+    case Optimizer::Kind::AdamW:
+      options.weight_decay = 0.01;
+      break;
+    case Optimizer::Kind::Lion:
+      options.rate.rate = 1e-4;
+      options.beta2 = 0.99;
+      break;
+    case Optimizer::Kind::Adagrad:
+      options.rate.rate = 1e-2;
+      options.epsilon = 1e-10;
+      break;
+    case Optimizer::Kind::Sgd:
+    case Optimizer::Kind::Adam:
+      break;
+  }
+  return options;
+}
+
+TrainingStep training_step(const Graph& model, const Loss& loss, const Optimizer& optimizer,
+                           const TrainingOptions& options) {
+  check(optimizer);
+  return Builder(model, loss, optimizer, options).build();
+}
+
+std::optional<int64_t> class_count(const Graph& model, const Loss& loss) {
+  if (loss.kind != Loss::Kind::CrossEntropy)
+    return std::nullopt;
+  check_output(model, loss);
+  return first_output(model).dim(1).constant();
+}
+
+std::unique_ptr<Graph> with_weights(const Graph& model, const std::map<std::string, Tensor>& weights) {
+  std::unique_ptr<Graph> copy = model.clone();
+  for (Node* node : trained_parameters(*copy))
+    if (const auto found = weights.find(name_of(*node)); found != weights.end()) {
+      const InsertBefore here(node);
+      copy->replace(node, {parameter(*copy, found->first, found->second)});
+    }
+  return copy;
+}
+
+}  // namespace tenon
