@@ -83,8 +83,10 @@ Type target_type(Value output, const Loss& loss) {
 Value loss_of(Value x, Value target, const Loss& loss) {
   const auto mean = [](Value each) { return reduce_mean(reshape(each, {-1}), {0}); };
   switch (loss.kind) {
-    case Loss::Kind::SquaredError:
-      return mean((x - target) * (x - target));
+    case Loss::Kind::SquaredError: {
+      const Value difference = x - target;
+      return mean(difference * difference);
+    }
     case Loss::Kind::AbsoluteError:
       return mean(abs(x - target));
     case Loss::Kind::CrossEntropy:
@@ -221,8 +223,13 @@ class Builder {
     const Value target = graph().add_input(target_type(output, loss_), names_->make("target"));
     total_ = loss_of(x, target, loss_);
     graph().set_outputs({total_}, {"loss"});
+    erase_unused();
+  }
+
+  // Nodes that nothing needs, but for weights.
+  void erase_unused() {
     const std::vector<Node*> nodes = graph().nodes();
-    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)  // what the loss does not need
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
       if (std::ranges::all_of((*node)->results(), [](Value result) { return result.use_count() == 0; }) &&
           !(*node)->is("parameter"))
         graph().erase(*node);
@@ -353,10 +360,11 @@ class Builder {
       case Optimizer::Kind::Sgd: {
         if (kept.empty())
           return {update_by_gradient(x, gradient, rate)};
-        const Value weight = where(greater(count_, number(kRateDType, 0)),
-                                   number(dtype, 1 - optimizer_.dampening), number(dtype, 1));
-        return update_by_momentum(x, gradient, kept[0], rate,
-                                  optimizer_.dampening == 0 ? number(dtype, 1) : weight,
+        Value weight = number(dtype, 1);
+        if (optimizer_.dampening != 0)  // the first gradient counts whole
+          weight =
+              where(greater(count_, number(kRateDType, 0)), number(dtype, 1 - optimizer_.dampening), weight);
+        return update_by_momentum(x, gradient, kept[0], rate, weight,
                                   {.momentum = optimizer_.momentum, .nesterov = optimizer_.nesterov});
       }
       case Optimizer::Kind::Adam:
@@ -382,6 +390,7 @@ class Builder {
       names.push_back("next_" + step_.state[i].name);
     }
     graph().set_outputs(outputs, names);
+    erase_unused();
   }
 
   const Loss& loss_;

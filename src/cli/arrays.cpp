@@ -83,6 +83,11 @@ std::optional<Data> InputFile::inputs_for(const Graph& graph) {
   return arrays_for("input", input_names(graph), graph.inputs(), path_, arrays_, taken_);
 }
 
+const Tensor* InputFile::take_array(const std::string& name) {
+  take(name);
+  return find(arrays_, name);
+}
+
 void InputFile::note_others() const {
   std::vector<std::string> others;
   for (const auto& [name, tensor] : arrays_)

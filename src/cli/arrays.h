@@ -18,6 +18,8 @@ class InputFile {
   // Says which arrays were not taken, by inputs or otherwise: a misspelt name is worth a word.
   void note_others() const;
   void take(const std::string& name) { taken_.insert(name); }
+  // The array of this name, which is then taken; null where there is none.
+  const Tensor* take_array(const std::string& name);
 
  private:
   std::string path_;

@@ -44,6 +44,8 @@ void add_commands(CLI::App& program) {
   tenon::cli::add_tune(program);
   tenon::cli::add_report(program);
   tenon::cli::add_compile(program);
+  tenon::cli::add_train(program);
+  tenon::cli::add_train_step(program);
   tenon::cli::add_loops(program);
   tenon::cli::add_passes(program);
   tenon::cli::add_rules(program);

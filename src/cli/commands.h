@@ -15,6 +15,8 @@ void add_bench(CLI::App& program);
 void add_profile(CLI::App& program);
 void add_report(CLI::App& program);
 void add_compile(CLI::App& program);
+void add_train(CLI::App& program);
+void add_train_step(CLI::App& program);
 void add_tune(CLI::App& program);
 void add_conformance(CLI::App& program);
 void add_ops(CLI::App& program);

@@ -1,0 +1,390 @@
+// train.cpp — tenon train: trains a model on the examples of an .npz.
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "autodiff/training_step.h"
+#include "base/hash.h"
+#include "base/progress.h"
+#include "base/units.h"
+#include "base/write_file.h"
+#include "cli/checkpoint.h"
+#include "cli/commands.h"
+#include "cli/compile_model.h"
+#include "cli/numbers.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/run_compiled.h"
+#include "cli/training_arguments.h"
+#include "cli/training_data.h"
+#include "frontends/onnx/write/write.h"
+#include "ir/fit.h"
+#include "ir/print.h"
+#include "optimizer/optimize_to_write.h"
+#include "optimizer/source.h"
+#include "runtime/stateful_run.h"
+#include "tensor/wide.h"
+
+namespace tenon::cli {
+namespace {
+
+struct Options {
+  ModelArguments model;
+  TrainingArguments training;
+  std::string data, target = "target", output, checkpoint, numerics = "default";
+  std::optional<int64_t> epochs, steps, batch, checkpoint_every, log_every;
+  uint64_t seed = 0;
+  int threads = 0;
+  bool in_order = false, resumes = false;
+};
+
+constexpr int64_t kDefaultBatch = 32;
+
+void check_options(const Options& options) {
+  if (options.epochs && options.steps)
+    throw user_error("--epochs and --steps both say how long it trains");
+  for (const auto& [is_given, name] : {std::pair(options.resumes, "--resume"),
+                                       std::pair(options.checkpoint_every.has_value(), "--checkpoint-every")})
+    if (is_given && options.checkpoint.empty())
+      throw user_error("{} is for a checkpoint, which --checkpoint names", name);
+  if (options.output.empty() && options.checkpoint.empty())
+    throw user_error("nothing would be kept\n  hint: -o names the trained model, --checkpoint the state");
+  if (!options.output.empty()) {
+    (void)optimizer::form_of(options.output);
+    refuse_overwriting(options.model, options.output);
+    check_writable(options.output);
+  }
+  if (!options.checkpoint.empty()) {
+    if (!options.checkpoint.ends_with(".npz"))
+      throw user_error("cannot write {}: its name must end in .npz", options.checkpoint);
+    if (is_same_file(options.checkpoint, options.data))
+      throw user_error("{} holds the examples, which would be lost", options.data);
+    check_writable(options.checkpoint);
+  }
+}
+
+// --- the examples ---
+
+void check_rows(const std::string& file, const std::string& name, const Tensor& array, int64_t count) {
+  if (array.rank() == 0)
+    throw user_error("{}: \"{}\" is one number: its first dimension must be that of the examples", file,
+                     name);
+  if (array.extent(0) != count)
+    throw user_error("{}: \"{}\" has {} examples, but others have {}", file, name, array.extent(0), count);
+}
+
+// Labels of any integer dtype are i64 to the loss.
+Tensor in_dtype_of(const Tensor& target, const Type& type) {
+  const DType wanted = type.as_tensor().dtype;
+  if (is_float(wanted) || is_float(target.dtype()) || target.dtype() == wanted ||
+      target.dtype() == DType::String)
+    return target;
+  return narrow<int64_t>(wanted, target.extents(), widen<int64_t>(target));
+}
+
+void check_labels(const Options& options, const Tensor& target, std::optional<int64_t> classes) {
+  const std::optional<int64_t> ignored = options.training.ignored_label;
+  const std::vector<int64_t> labels = widen<int64_t>(target);
+  for (size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] != ignored && (labels[i] < 0 || (classes && labels[i] >= *classes))) {
+      const int64_t per_example = target.count() / target.extent(0);
+      throw user_error(
+          "{}: \"{}\" has the label {} in example {}, but the model has {}{}", options.data, options.target,
+          labels[i], static_cast<int64_t>(i) / per_example,
+          classes ? fmt::format("{} classes", *classes) : "no classes below 0",
+          labels[i] < 0 ? fmt::format("\n  hint: --ignore-label {} leaves it out", labels[i]) : "");
+    }
+}
+
+// --- what is trained ---
+
+// The model for batches of one size, the step, and the examples for it.
+class Training {
+ public:
+  explicit Training(const Options& options) : options_(options), file_(options.data) {
+    model_ = file_.load(options.model);
+    std::vector<Tensor> arrays = find_inputs();
+    const std::unique_ptr<Graph> bound = bind(arrays);
+    // The schedule may depend on how many batches there are.
+    batches_ = arrays.front().extent(0) / batch_;
+    const Loss loss = loss_of(options.training);
+    const Optimizer optimizer = optimizer_of(options.training, steps());
+    step_ =
+        with_context([&] { return options.model.model; },
+                     [&] { return training_step(*bound, loss, optimizer, options_of(options.training)); });
+    arrays.push_back(find_target(*bound, loss, arrays.front().extent(0)));
+    file_.note_others();
+    plan_ = {
+        .seed = static_cast<int64_t>(options.seed), .batch = batch_, .examples = arrays.front().extent(0)};
+    data_.emplace(std::move(arrays), batch_,
+                  TrainingData::Order{.seed = options.seed, .shuffles = !options.in_order});
+  }
+
+  const Graph& model() const { return *model_; }
+  TrainingStep& step() { return step_; }
+  TrainingData& data() { return *data_; }
+  const TrainingPlan& plan() const { return plan_; }
+  int64_t steps() const { return options_.steps.value_or(options_.epochs.value_or(1) * batches_); }
+
+ private:
+  std::vector<Tensor> find_inputs() {
+    if (model_->inputs().empty())
+      throw user_error("{}: the model has no inputs", options_.model.model);
+    const Data inputs = *file_.inputs_for(*model_);
+    std::vector<Tensor> arrays;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor& array = inputs[i].tensor();
+      check_rows(options_.data, model_->input(static_cast<int64_t>(i)).name(), array,
+                 inputs.front().tensor().rank() == 0 ? 0 : inputs.front().tensor().extent(0));
+      arrays.push_back(array);
+    }
+    return arrays;
+  }
+
+  // Sizes that are open are those of the examples.
+  std::unique_ptr<Graph> bind(const std::vector<Tensor>& arrays) {
+    const int64_t examples = arrays.front().extent(0);
+    const Value input = model_->input(0);
+    const std::optional<int64_t> fixed =
+        input.type().is_tensor() && input.shape().ranked() && input.rank() > 0 ? input.dim(0).constant()
+                                                                               : std::nullopt;
+    if (fixed && options_.batch && *options_.batch != *fixed)
+      throw user_error(
+          "--batch {}: the batches of {} are of {}\n  hint: export it with a dynamic first dimension",
+          *options_.batch, options_.model.model, *fixed);
+    batch_ = fixed ? *fixed : options_.batch.value_or(std::min(kDefaultBatch, examples));
+    if (batch_ < 1 || examples < batch_)
+      throw user_error("{}: there are {} examples, which fill no batch of {}", options_.data, examples,
+                       batch_);
+    Data sample;
+    for (const Tensor& array : arrays)
+      sample.emplace_back(first_rows(array, batch_));
+    std::map<std::string, Dim> sizes;
+    for (const auto& [name, size] : bind_inputs(*model_, sample))
+      sizes.emplace(name, size);
+    return model_->bind(sizes);
+  }
+
+  Tensor find_target(const Graph& bound, const Loss& loss, int64_t examples) {
+    const Tensor* found = file_.take_array(options_.target);
+    if (found == nullptr)
+      throw user_error("{}: there is no \"{}\" with what the model should give\n  hint: --target names it",
+                       options_.data, options_.target);
+    check_rows(options_.data, options_.target, *found, examples);
+    const Type& wanted = step_.graph->input(static_cast<int64_t>(step_.target)).type();
+    const Tensor target = in_dtype_of(*found, wanted);
+    const Type got = type_of(Datum(first_rows(target, batch_)));
+    if (got != wanted)
+      throw user_error("{}: batches of \"{}\" are {}, but {} of the model's output takes {}", options_.data,
+                       options_.target, got, options_.training.loss, wanted);
+    if (loss.kind == Loss::Kind::CrossEntropy)
+      check_labels(options_, target, class_count(bound, loss));
+    return target;
+  }
+
+  const Options& options_;
+  InputFile file_;
+  std::unique_ptr<Graph> model_;
+  int64_t batch_ = 0, batches_ = 0;
+  TrainingStep step_;
+  TrainingPlan plan_;
+  std::optional<TrainingData> data_;
+};
+
+// --- the run ---
+
+std::vector<runtime::StatefulRun::Pair> pairs_of(const TrainingStep& step) {
+  std::vector<runtime::StatefulRun::Pair> pairs;
+  for (const StateValue& value : step.state)
+    pairs.push_back({value.input, value.output});
+  return pairs;
+}
+
+Checkpoint start_of(const Options& options, const Training& training, const TrainingStep& step) {
+  if (options.resumes && std::filesystem::exists(options.checkpoint)) {
+    Checkpoint checkpoint = read_checkpoint(options.checkpoint, step);
+    if (checkpoint.plan != training.plan())
+      write_note(fmt::format("note: {} was made with other examples, or another --batch or --seed\n",
+                             options.checkpoint));
+    checkpoint.plan = training.plan();
+    return checkpoint;
+  }
+  Checkpoint checkpoint = {.plan = training.plan()};
+  for (const StateValue& value : step.state)
+    checkpoint.state.push_back(value.initial.tensor());
+  return checkpoint;
+}
+
+class Trainer {
+ public:
+  explicit Trainer(const Options& options)
+      : options_(options), training_(options), start_(start_of(options, training_, training_.step())) {}
+
+  void train() {
+    TrainingStep& step = training_.step();
+    std::string text = describe(step);
+    const std::shared_ptr<const runtime::Executor> executor = compile();
+    runtime::StatefulRun run(executor, pairs_of(step), start_.state);
+    text += fmt::format("{} of {} updated in place{}\n", run.in_place(), step.state.size(),
+                        run.in_place() < step.state.size() ? ", the others in two buffers in turn" : "");
+    if (training_.data().left_out() > 0)
+      text += fmt::format("{} of each epoch left out, which fill no batch\n",
+                          format_count(static_cast<uint64_t>(training_.data().left_out()), "example"));
+    write_output(text);
+    const int64_t first = as_int(start_.state.back()), last = training_.steps();
+    if (first >= last)
+      write_output(fmt::format("{} has {} steps already\n", options_.checkpoint, first));
+    else if (first > 0)
+      write_output(fmt::format("going on from {}, after {} steps\n", options_.checkpoint, first));
+    run_steps(run, first, last);
+    if (!options_.output.empty())
+      write_output(
+          fmt::format("wrote {}: {}\n", options_.output,
+                      format_bytes(static_cast<double>(std::filesystem::file_size(options_.output)))));
+  }
+
+ private:
+  std::shared_ptr<const runtime::Executor> compile() {
+    const NumericsBudget numerics = parse_numerics_budget(options_.numerics);
+    Graph& graph = *training_.step().graph;
+    optimize_model(graph, numerics);
+    return compile_model(
+        graph, api::default_context({.numerics = numerics, .threads = options_.threads, .device = "cpu"}));
+  }
+
+  void run_steps(runtime::StatefulRun& run, int64_t first, int64_t last) {
+    const int64_t batches = training_.data().batches();
+    const int64_t log_every = options_.log_every.value_or(batches);
+    const int64_t checkpoint_every = options_.checkpoint_every.value_or(batches);
+    Progress progress("training", last - first);
+    for (int64_t number = first; number < last; ++number) {
+      progress.step(fmt::format("step {}", number + 1));
+      const Data outputs = run_step(run, number);
+      const int64_t done = number + 1;
+      const double loss = as_double(outputs[kLossOutput].tensor());
+      if (!std::isfinite(loss))
+        throw user_error("the loss is {} in step {}{}\n  hint: a smaller --learning-rate, or --clip-norm",
+                         loss, done, kept_before());
+      start_.loss += loss;
+      ++start_.of_steps;
+      if (done % log_every == 0 || done == last) {
+        progress.clear();
+        log(done, as_double(outputs[kRateOutput].tensor()));
+      }
+      if (done == last || (!options_.checkpoint.empty() && done % checkpoint_every == 0))
+        keep(run);
+    }
+    if (first >= last)
+      keep(run);
+  }
+
+  Data run_step(runtime::StatefulRun& run, int64_t number) {
+    // Random ops draw other numbers in each step, and the same ones after a break.
+    const runtime::RunOptions how = {.seed = hash_combine(options_.seed, static_cast<uint64_t>(number)),
+                                     .threads = options_.threads};
+    return run_compiled([&] { return run.run(training_.data().batch(number), how); });
+  }
+
+  void log(int64_t done, double rate) {
+    write_output(fmt::format("epoch {}, step {}: loss {:.6g}, learning rate {:.4g}\n",
+                             (done - 1) / training_.data().batches() + 1, done,
+                             start_.loss / static_cast<double>(start_.of_steps), rate));
+    flush_output();
+    start_.loss = 0;
+    start_.of_steps = 0;
+  }
+
+  // The model first: what the state is ahead of, training would not make again.
+  void keep(const runtime::StatefulRun& run) {
+    const TrainingStep& step = training_.step();
+    for (size_t i = 0; i < step.state.size(); ++i)
+      start_.state[i] = run.state(i);
+    if (!options_.output.empty())
+      write_model();
+    if (!options_.checkpoint.empty()) {
+      write_checkpoint(options_.checkpoint, step, start_);
+      has_kept_ = true;
+    }
+  }
+
+  void write_model() {
+    const TrainingStep& step = training_.step();
+    std::map<std::string, Tensor> weights;
+    for (size_t i = 0; i < step.weights; ++i)
+      weights.emplace(step.state[i].weight, start_.state[i]);
+    const std::unique_ptr<Graph> trained = with_weights(training_.model(), weights);
+    if (optimizer::form_of(options_.output) == optimizer::Form::Text)
+      save(*trained, options_.output);
+    else
+      onnx::write_onnx(*trained, options_.output);
+  }
+
+  std::string kept_before() const {
+    return has_kept_ ? fmt::format("; {} has the state of a step before", options_.checkpoint) : "";
+  }
+
+  const Options& options_;
+  Training training_;
+  Checkpoint start_;  // and what is kept from then on
+  bool has_kept_ = false;
+};
+
+CLI::Option* add_count(CLI::App& command, const std::string& name, std::optional<int64_t>& number,
+                       const std::string& doc) {
+  return command.add_option(name, number, doc)->check(CLI::PositiveNumber)->option_text("N");
+}
+
+}  // namespace
+
+void add_train(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("train", "trains a model on examples");
+  options->model.add_to(*command);
+  offer_files(command
+                  ->add_option("--data", options->data,
+                               "an .npz with the examples: the model's inputs, by name or as input_0, …, and "
+                               "the target, each with one row for an example")
+                  ->option_text("FILE")
+                  ->required(),
+              {".npz"});
+  command->add_option("--target", options->target, "the array that says what the model should give")
+      ->option_text("NAME")
+      ->capture_default_str();
+  options->training.add_to(*command);
+  add_count(*command, "--epochs", options->epochs, "how often it sees each example: 1 where left out");
+  add_count(*command, "--steps", options->steps, "how many batches it trains on, instead");
+  add_count(*command, "--batch", options->batch,
+            "examples in each batch: 32 where left out, or as the model has it");
+  add_seed(*command, options->seed)->description("of the order of examples, and the model's random ops");
+  command->add_flag("--in-order", options->in_order, "takes the examples in the order of the file");
+  offer_files(command
+                  ->add_option("-o,--output", options->output,
+                               "writes the model with its trained weights here, as .onnx or .tenon")
+                  ->option_text("FILE"),
+              {".onnx", ".tenon"});
+  offer_files(command
+                  ->add_option("--checkpoint", options->checkpoint,
+                               "keeps the state in this .npz, and the model in that of -o, on the way")
+                  ->option_text("FILE"),
+              {".npz"});
+  add_count(*command, "--checkpoint-every", options->checkpoint_every,
+            "after so many steps: after each epoch where left out");
+  command->add_flag("--resume", options->resumes, "goes on from the checkpoint, if there is one");
+  add_count(*command, "--log-every", options->log_every,
+            "says the mean loss after so many steps: after each epoch where left out");
+  add_numerics(*command, options->numerics);
+  add_threads(*command, options->threads);
+  command->footer(
+      examples({"tenon train model.onnx --data train.npz --loss cross_entropy --epochs 5 -o trained.onnx",
+                "tenon train model.onnx --data train.npz --loss mse --optimizer sgd --momentum 0.9\n"
+                "    --learning-rate 0.01 --schedule cosine --warmup 100 --steps 2000 -o trained.onnx\n"
+                "    --checkpoint state.npz --checkpoint-every 100 --resume"}));
+  command->callback([options] {
+    check_options(*options);
+    Trainer(*options).train();
+  });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,35 @@
+// training_data.h — the examples of an .npz in batches, in an order that a seed decides.
+#pragma once
+
+#include "cli/arrays.h"
+
+namespace tenon::cli {
+
+// Rows of some arrays, as many in each, which go together.
+class TrainingData {
+ public:
+  struct Order {
+    uint64_t seed = 0;
+    bool shuffles = true;
+  };
+  TrainingData(std::vector<Tensor> arrays, int64_t batch, Order order);
+
+  int64_t batches() const { return batches_; }    // of an epoch
+  int64_t left_out() const { return left_out_; }  // examples of each epoch that fill no batch
+  // The arrays for a step, by its number from 0. Each epoch has an order of its own.
+  Data batch(int64_t step);
+
+ private:
+  void arrange(int64_t epoch);
+
+  std::vector<Tensor> arrays_;
+  int64_t batch_, batches_, left_out_;
+  Order order_;
+  int64_t epoch_ = -1;  // for which the rows are arranged
+  std::vector<int64_t> rows_;
+};
+
+// The first rows of an array.
+Tensor first_rows(const Tensor& array, int64_t count);
+
+}  // namespace tenon::cli
