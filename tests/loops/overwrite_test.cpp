@@ -69,6 +69,17 @@ TEST(Overwrite, NotWhatTilesThatOverlapWriteTwice) {
   EXPECT_FALSE(can_overwrite("for o in 0..2 {\nfor i in 0..3 {\ny[i+o] = a[i+o]\nz[i] = 2\n}\n}"));
 }
 
+// As the last of several blocks, which begins earlier where it would not be whole.
+TEST(Overwrite, NotWhatBlocksThatOverlapWrite) {
+  EXPECT_TRUE(can_overwrite(
+      "for o in 0..floor((N+3)/4) {\nfor i in 4*o..min(4*o+4,N) {\ny[i] = a[i]\nz[i] = 1\n}\n}"));
+  EXPECT_FALSE(can_overwrite("for o in 0..2 parallel {\nfor i in 4*o..4*o+5 {\ny[i] = a[i]\nz[i] = 1\n}\n}"));
+  EXPECT_FALSE(
+      can_overwrite("for o in 0..floor((N+3)/4) {\nfor i in max(min(4*o,N-4),0)..max(min(4*o,N-4),0)+4 "
+                    "{\ny[i] = a[i]\nz[i] = 1\n}\n}"));
+  EXPECT_TRUE(can_overwrite("for o in 0..2 {\nfor i in 0..3 {\ny[3*o+i] = a[3*o+i]\nz[i] = 1\n}\n}"));
+}
+
 TEST(Overwrite, NotElementsOfAnotherSizeOrNumber) {
   EXPECT_FALSE(can_overwrite("for i in 0..N {\ny[i] = f32(c[i])\nz[i] = 0\n}", 2));
   EXPECT_FALSE(can_overwrite("for i in 0..8 {\ny[i] = d[i]\nz[i] = 0\n}", 3));
