@@ -7,6 +7,7 @@
 #include "base/run_all.h"
 #include "ir/fit.h"
 #include "runtime/executor_state.h"
+#include "runtime/forks.h"
 #include "runtime/prepare.h"
 #include "tensor/byte_count.h"
 
@@ -77,17 +78,18 @@ Executor::Executor(std::shared_ptr<Program> program, std::shared_ptr<Device> dev
       load_regions(*host, prepare);
     else if (const auto* loops = std::get_if<LoopsStep>(&step))
       std::ranges::for_each(loops->loops, [&](const HostStep& loop) { load_regions(loop, prepare); });
-  if (device_memory_ == nullptr)
-    return;
-  find_outputs_on_device();
-  segments_ = find_segments();
-  if (prepared.on_device)
-    device_constants_ = std::move(*prepared.on_device);
-  else if (!prepare_failure_)
-    device_constants_ = upload_constants(*program_, constants_, *device_);
+  if (device_memory_ != nullptr) {
+    find_outputs_on_device();
+    segments_ = find_segments();
+    if (prepared.on_device)
+      device_constants_ = std::move(*prepared.on_device);
+    else if (!prepare_failure_)
+      device_constants_ = upload_constants(*program_, constants_, *device_);
+  }
+  hold_at_forks(mutex_);
 }
 
-Executor::~Executor() = default;
+Executor::~Executor() { forget_at_forks(mutex_); }
 
 void Executor::load_regions(const HostStep& step, PrepareConstants prepare) {
   for (const auto& [name, region] : step.regions)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "runtime/executor.h"
+#include "runtime/forks.h"
 
 namespace tenon::runtime {
 namespace {
@@ -19,9 +20,11 @@ HotSizes::HotSizes(Make make, int64_t bytes)
     : make_(std::move(make)),
       most_(static_cast<int>(std::min<uint64_t>(
           memory_limit() / kPartOfMemory / static_cast<uint64_t>(std::max<int64_t>(bytes, 1)),
-          kMostPrograms))) {}
+          kMostPrograms))) {
+  hold_at_forks(mutex_);
+}
 
-HotSizes::~HotSizes() = default;
+HotSizes::~HotSizes() { forget_at_forks(mutex_); }
 
 const Executor* HotSizes::find(const Bindings& sizes) {
   {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "runtime/forks.h"
 #include "target/resources.h"
 
 namespace tenon::runtime {
@@ -235,7 +236,11 @@ void ThreadPool::call(Task task, void* context, int64_t number, int worker, Fail
 }
 
 ThreadPool& shared_pool(int threads) {
-  static std::mutex mutex;
+  static std::mutex& mutex = []() -> std::mutex& {
+    auto& made = *new std::mutex;
+    hold_at_forks(made);
+    return made;
+  }();
   static auto& pools = *new std::map<int, ThreadPool>;  // never destroyed: its threads may outlive what is
   const std::lock_guard lock(mutex);
   return pools.try_emplace(threads, threads).first->second;
