@@ -160,16 +160,16 @@ TEST_F(SaveProgram, StoresWeightsOnceForSeveralTargets) {
       %5 = matmul(%3, %4)
       return %2, %5
     })");
-  const uint64_t alone = save(*graph).weights;
   std::vector<compiler::TargetToSave> targets;
   for (const char* name : {"armv8.6", "x86-64", "x86-64-v3", "x86-64-v4", "sapphirerapids"}) {
     targets.push_back({name, without_cache()});
     targets.back().context.target = compile_target(name);
   }
   targets.push_back({"native", without_cache()});
-  const auto save_all = [&] {
-    return compiler::save_program({.model = *graph, .optimised = *graph, .made_with = ""}, targets, path_);
+  const auto save_all = [&](const std::vector<compiler::TargetToSave>& all) {
+    return compiler::save_program({.model = *graph, .optimised = *graph, .made_with = ""}, all, path_);
   };
+  const uint64_t alone = save_all({targets.front()}).weights;
   const auto expect_same = [&] {
     const Data inputs = inputs_for(*graph, {});
     const Data wanted = compile(*graph, without_cache())->run(inputs),
@@ -177,10 +177,10 @@ TEST_F(SaveProgram, StoresWeightsOnceForSeveralTargets) {
     for (size_t i = 0; i < wanted.size(); ++i)
       EXPECT_TRUE(identical(wanted[i].tensor(), got[i].tensor())) << "output " << i;
   };
-  EXPECT_LT(static_cast<double>(save_all().weights), 1.05 * static_cast<double>(alone));
+  EXPECT_LT(static_cast<double>(save_all(targets).weights), 1.05 * static_cast<double>(alone));
   expect_same();
   std::ranges::rotate(targets, targets.end() - 2);  // sapphirerapids first, whose weights are in three parts
-  EXPECT_LT(static_cast<double>(save_all().weights), 1.6 * static_cast<double>(alone));
+  EXPECT_LT(static_cast<double>(save_all(targets).weights), 1.6 * static_cast<double>(alone));
   expect_same();
 }
 
