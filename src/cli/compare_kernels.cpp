@@ -28,19 +28,6 @@ std::optional<std::string> find_routine(const std::vector<loops::Statement>& bod
   return std::nullopt;
 }
 
-// How far results are from what they should be; further than rounding explains is our bug.
-double worst_error(const Kernel& kernel, const std::vector<Tensor>& actual,
-                   const std::vector<Tensor>& expected) {
-  double worst = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double tolerance = kRoundingSteps * rounding_step(expected[i].dtype());
-    const Comparison comparison = compare(actual[i], expected[i], tolerance);
-    CHECK(comparison.agree, "{}: {}", kernel.outputs[i].name, comparison.detail);
-    worst = std::max(worst, comparison.worst_error);
-  }
-  return worst;
-}
-
 }  // namespace
 
 std::vector<Tensor> make_up_inputs(const Kernel& kernel, const std::map<std::string, int64_t>& sizes) {
@@ -55,16 +42,28 @@ std::vector<Tensor> make_up_inputs(const Kernel& kernel, const std::map<std::str
   return inputs;
 }
 
+double check_outputs(const Kernel& kernel, const std::vector<Tensor>& actual,
+                     const std::vector<Tensor>& expected) {
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double tolerance = kRoundingSteps * rounding_step(expected[i].dtype());
+    const Comparison comparison = compare(actual[i], expected[i], tolerance);
+    CHECK(comparison.agree, "{}: {}", kernel.outputs[i].name, comparison.detail);
+    worst = std::max(worst, comparison.worst_error);
+  }
+  return worst;
+}
+
 std::string compare_kernels(const Kernel& before, const Kernel& after,
                             const std::map<std::string, int64_t>& sizes) {
   if (const std::optional<std::string> routine = find_routine(before.body))
     return fmt::format("Not compared: it calls {}.\n", *routine);
   const std::vector<Tensor> inputs = make_up_inputs(before, sizes);
   const std::vector<Tensor> expected = interpret(before, inputs, sizes);
-  const double worst = worst_error(after, interpret(after, inputs, sizes), expected);
+  const double worst = check_outputs(after, interpret(after, inputs, sizes), expected);
   const bool compiled = can_compile(after);
   if (compiled)  // which rounds as the machine does, so that by how much it is off says nothing
-    worst_error(after, run_compiled(after, inputs, sizes, this_machine()), expected);
+    check_outputs(after, run_compiled(after, inputs, sizes, this_machine()), expected);
   return fmt::format("Both compute the same{}{}.\n", compiled ? ", also compiled" : "",
                      worst == 0 ? "" : fmt::format(", up to rounding: off by {:.1e} at most", worst));
 }

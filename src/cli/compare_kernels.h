@@ -14,4 +14,8 @@ std::vector<Tensor> make_up_inputs(const loops::Kernel& kernel, const std::map<s
 std::string compare_kernels(const loops::Kernel& before, const loops::Kernel& after,
                             const std::map<std::string, int64_t>& sizes);
 
+// That these outputs of a kernel are as expected, up to rounding; by how much they are off at most.
+double check_outputs(const loops::Kernel& kernel, const std::vector<Tensor>& actual,
+                     const std::vector<Tensor>& expected);
+
 }  // namespace tenon::cli

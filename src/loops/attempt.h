@@ -47,7 +47,7 @@ Transformed rearrange(const Kernel& kernel, const F& f) {
     separate_names(result);
     if (const std::optional<std::string> violation = find_violation(before, result))
       throw Declined{*violation};
-    result = unstamp(std::move(result));
+    result = restore_origins(kernel, std::move(result));
   });
 }
 

@@ -293,22 +293,39 @@ class Violations {
   std::map<std::tuple<size_t, size_t, bool, bool>, std::vector<Danger>> dangers_;
 };
 
-void stamp_body(std::vector<Statement>& body, std::vector<Dim>& variables, int64_t& next) {
+// Of a statement that computes; null for others.
+Origin* origin_in(Statement& statement) {
+  if (auto* assign = std::get_if<Assign>(&statement))
+    return &assign->origin;
+  if (auto* call = std::get_if<Call>(&statement))
+    return &call->origin;
+  auto* copy = std::get_if<Copy>(&statement);
+  return copy == nullptr ? nullptr : &copy->origin;
+}
+
+// Numbers the statements, or those without a number alone.
+void stamp_body(std::vector<Statement>& body, bool only_new, std::vector<Dim>& variables, int64_t& next) {
   for (Statement& statement : body) {
-    if (auto* assign = std::get_if<Assign>(&statement))
-      assign->origin = {next++, variables};
-    else if (auto* call = std::get_if<Call>(&statement))
-      call->origin = {next++, variables};
-    else if (auto* copy = std::get_if<Copy>(&statement))
-      copy->origin = {next++, variables};
+    if (Origin* origin = origin_in(statement); origin != nullptr && (!only_new || origin->statement < 0))
+      *origin = {next++, variables};
     const auto* loop = std::get_if<Loop>(&statement);
     if (loop != nullptr)
       variables.push_back(Dim::symbol(loop->variable));
     if (std::vector<Statement>* inner = body_of(statement))
-      stamp_body(*inner, variables, next);
+      stamp_body(*inner, only_new, variables, next);
     if (loop != nullptr)
       variables.pop_back();
   }
+}
+
+// In the order of their numbers, once they are stamped.
+std::vector<Origin> origins_of(Kernel kernel) {
+  std::vector<Origin> origins;
+  for_each_statement(kernel.body, [&](Statement& statement) {
+    if (const Origin* origin = origin_in(statement))
+      origins.push_back(*origin);
+  });
+  return origins;
 }
 
 }  // namespace
@@ -316,20 +333,32 @@ void stamp_body(std::vector<Statement>& body, std::vector<Dim>& variables, int64
 Kernel stamp(Kernel kernel) {
   std::vector<Dim> variables;
   int64_t next = 0;
-  stamp_body(kernel.body, variables, next);
+  stamp_body(kernel.body, false, variables, next);
   return kernel;
 }
 
-Kernel unstamp(Kernel kernel) {
-  for_each_statement(kernel.body, [](Statement& statement) {
-    if (auto* assign = std::get_if<Assign>(&statement))
-      assign->origin = {};
-    else if (auto* call = std::get_if<Call>(&statement))
-      call->origin = {};
-    else if (auto* copy = std::get_if<Copy>(&statement))
-      copy->origin = {};
-  });
+Kernel stamp_new(Kernel kernel, int64_t first) {
+  std::vector<Dim> variables;
+  stamp_body(kernel.body, true, variables, first);
   return kernel;
+}
+
+Kernel restore_origins(const Kernel& kernel, Kernel after) {
+  const std::vector<Origin> earlier = origins_of(kernel), stamped = origins_of(stamp(kernel));
+  for_each_statement(after.body, [&](Statement& statement) {
+    Origin* origin = origin_in(statement);
+    if (origin == nullptr)
+      return;
+    const auto number = static_cast<size_t>(origin->statement);
+    std::map<std::string, Dim> now;  // the loops around it in `kernel`
+    for (size_t i = 0; i < origin->at.size(); ++i)
+      now.emplace(stamped[number].at[i].to_string(), origin->at[i]);
+    Origin restored = earlier[number];
+    for (Dim& dim : restored.at)
+      dim = dim.substitute(now);
+    *origin = std::move(restored);
+  });
+  return after;
 }
 
 std::optional<std::string> find_violation(const Kernel& before, const Kernel& after) {

@@ -37,8 +37,11 @@ namespace tenon::loops {
 
 // The kernel, with its statements numbered.
 Kernel stamp(Kernel kernel);
-// The kernel without these numbers.
-Kernel unstamp(Kernel kernel);
+// The kernel, with those of its statements numbered that have no number yet, from `first` on.
+Kernel stamp_new(Kernel kernel, int64_t first);
+// `after`, made from the stamped `kernel`, with the origins that statements of the kernel itself had: of an
+// earlier form, if any, in terms of the loops of now.
+Kernel restore_origins(const Kernel& kernel, Kernel after);
 
 // Why `after`, made from the stamped `before`, is not the same: in words, with one example. Nothing where it
 // is.

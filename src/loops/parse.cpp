@@ -4,6 +4,7 @@
 #include "ir/scanner.h"
 #include "loops/check.h"
 #include "loops/known_dtype.h"
+#include "loops/parse_kernels.h"
 
 namespace tenon::loops {
 namespace {
@@ -41,6 +42,8 @@ class Parser : private Scanner {
   explicit Parser(std::string_view text) : Scanner(text) {}
 
   Kernel parse() {
+    dtypes_.clear();
+    lines_.clear();
     Kernel kernel;
     expect_word("kernel");
     kernel.name = word();
@@ -65,20 +68,22 @@ class Parser : private Scanner {
       kernel.combines.push_back(combine());
     }
     kernel.body = body();
-    if (peek() != '\0')
-      fail("the kernel ends here, but not the text");
     return kernel;
   }
 
-  // The kernel, unless something is wrong with it.
-  Kernel parse_checked() {
-    Kernel kernel = parse();
+  bool is_at_end() { return peek() == '\0'; }
+  void expect_end() {
+    if (!is_at_end())
+      fail("the kernel ends here, but not the text");
+  }
+
+  // What is wrong with the kernel that was parsed is the user's fault.
+  void refuse_problems(const Kernel& kernel) const {
     std::vector<std::string> wrong;
     for (const Problem& problem : find_problems(kernel))
       wrong.push_back(fmt::format("line {}: {}", lines_[problem.part], problem.text));
     if (!wrong.empty())
       throw user_error("{}", fmt::join(wrong, "\n  "));
-    return kernel;
   }
 
  private:
@@ -86,8 +91,8 @@ class Parser : private Scanner {
   void begin_part() {
     skip_space();
     const size_t counted = std::exchange(counted_, at_);
-    lines_.push_back((lines_.empty() ? 1 : lines_.back()) +
-                     std::ranges::count(text_.substr(counted, at_ - counted), '\n'));
+    line_ += std::ranges::count(text_.substr(counted, at_ - counted), '\n');
+    lines_.push_back(line_);
   }
 
   // What f reads, which stands within something.
@@ -493,12 +498,38 @@ class Parser : private Scanner {
   int depth_ = 0;
   int operators_ = 0;                  // of the expression that is being read
   std::vector<std::ptrdiff_t> lines_;  // of the parts
+  std::ptrdiff_t line_ = 1;            // of the last part
   size_t counted_ = 0;                 // letters in whose lines they are
 };
 
 }  // namespace
 
-Kernel parse_kernel(std::string_view text) { return Parser(text).parse(); }
-Kernel parse_checked_kernel(std::string_view text) { return Parser(text).parse_checked(); }
+Kernel parse_kernel(std::string_view text) {
+  Parser parser(text);
+  Kernel kernel = parser.parse();
+  parser.expect_end();
+  return kernel;
+}
+
+Kernel parse_checked_kernel(std::string_view text) {
+  Parser parser(text);
+  Kernel kernel = parser.parse();
+  parser.expect_end();
+  parser.refuse_problems(kernel);
+  return kernel;
+}
+
+std::vector<Kernel> parse_kernels(std::string_view text) {
+  Parser parser(text);
+  std::vector<Kernel> kernels;
+  std::set<std::string> names;
+  do {
+    kernels.push_back(parser.parse());
+    parser.refuse_problems(kernels.back());
+    if (!names.insert(kernels.back().name).second)
+      throw user_error("there are two kernels called {}", kernels.back().name);
+  } while (!parser.is_at_end());
+  return kernels;
+}
 
 }  // namespace tenon::loops
