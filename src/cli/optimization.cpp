@@ -19,9 +19,22 @@ std::string pass_table(const std::vector<PassReport>& reports) {
     row->changes += report.changes;
   }
   std::string text = fmt::format("{:<22} {:>8} {:>9}\n", "pass", "changes", "time");
-  for (const PassReport& pass : passes)
+  size_t idle = 0;
+  double idle_ms = 0;
+  for (const PassReport& pass : passes) {
+    if (pass.changes == 0) {
+      ++idle;
+      idle_ms += pass.milliseconds;
+      continue;
+    }
     text += fmt::format("{:<22} {:>8} {:>9}\n", pass.pass, pass.changes,
                         format_seconds(pass.milliseconds / 1000));
+  }
+  if (idle > 0) {
+    const std::string which = idle < passes.size() ? fmt::format("{} other{}", idle, idle == 1 ? "" : "s")
+                                                   : fmt::format("{} pass{}", idle, idle == 1 ? "" : "es");
+    text += fmt::format("{:<22} {:>8} {:>9}\n", which, 0, format_seconds(idle_ms / 1000));
+  }
   return text;
 }
 

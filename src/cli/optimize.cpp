@@ -12,6 +12,7 @@
 #include "cli/optimization.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/pass_choice.h"
 #include "cli/pass_names.h"
 #include "cli/peak_memory.h"
 #include "cli/saturation.h"
@@ -28,8 +29,8 @@ using optimizer::sum;
 
 struct Options {
   ModelArguments model;
-  std::string output, stats, numerics = "default";
-  std::vector<std::string> only, disabled;
+  PassChoice passes;
+  std::string output, stats;
   std::optional<int64_t> opset;
   std::optional<double> saturate;
   bool remarks = false;
@@ -115,21 +116,12 @@ nlohmann::ordered_json stats_of(const OptimizedModel& optimized) {
           {"passes", passes}};
 }
 
-// A pass that is both asked for and left out would never run, which nobody wants.
-void refuse_both(const PipelineOptions& passes) {
-  for (const std::string& name : passes.only)
-    if (passes.disabled.contains(name))
-      throw user_error("--passes and --disable both name {}", name);
-}
-
 // Rules in another order may hide from a later pass what it would have found: what saturation leads to is
 // kept where it ends in no more nodes.
 void optimize_and_write(const Options& options) {
   const Form form = check_output(options);
   check_json(options.stats);
-  PipelineOptions passes = {.only = split_names("--passes", options.only, pass_names()),
-                            .disabled = split_names("--disable", options.disabled, pass_names())};
-  refuse_both(passes);
+  PipelineOptions passes = options.passes.portable(pass_names());
   const std::optional<optimizer::Source> source = source_of(options.model);
   Progress progress("optimising", 0);
   show_progress(passes, progress);
@@ -137,7 +129,7 @@ void optimize_and_write(const Options& options) {
     return optimize_to_write(load_model(options.model), source,
                              {.form = form,
                               .passes = with,
-                              .numerics = parse_numerics_budget(options.numerics),
+                              .numerics = parse_numerics_budget(options.passes.numerics),
                               .opset = options.opset});
   };
   OptimizedModel best = optimise(passes);
@@ -170,14 +162,8 @@ void add_optimize(CLI::App& program) {
           ->option_text("FILE"),
       {".onnx", ".tenon"});
   add_opset(*command, options->opset);
-  add_numerics(*command, options->numerics);
+  options->passes.add_to(*command, pass_names());
   add_saturate(*command, options->saturate);
-  const std::vector<std::string> passes = pass_names();
-  offer(command->add_option("--passes", options->only, "runs these passes alone")->option_text("NAME,..."),
-        {.words = passes, .is_list = true});
-  offer(
-      command->add_option("--disable", options->disabled, "leaves these passes out")->option_text("NAME,..."),
-      {.words = passes, .is_list = true});
   offer_files(command
                   ->add_option("--stats", options->stats,
                                "writes counts and times to this file; -: to stdout, and nothing else")

@@ -7,6 +7,7 @@
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/pass_names.h"
 #include "cli/saved_model.h"
 #include "cli/show_model.h"
 #include "frontends/builtin/builtin.h"
@@ -21,8 +22,8 @@ struct Options {
   std::string file;
 };
 
-void check_options(const Options& options) {
-  check_form(options.show);
+void check(const Options& options) {
+  check_options(options.show);
   if (!options.file.empty()) {
     check_writable(options.file);
     refuse_overwriting(options.model, options.file);
@@ -51,7 +52,7 @@ void print_saved(const Options& options) {
 }
 
 void print_model(const Options& options) {
-  check_options(options);
+  check(options);
   if (is_saved_program(options.model.model))
     return print_saved(options);
   const std::unique_ptr<Graph> graph = graph_at_stage(load_model(options.model), options.show);
@@ -82,6 +83,7 @@ void add_print(CLI::App& program) {
       "the model as read, with its gradients, optimised, rewritten for this machine, or compiled for it",
       kStages);
   add_device(*command, options->show.device);
+  options->show.passes.add_to(*command, pass_names_of_compiling());
   command
       ->add_option("--why", options->show.why,
                    "why the contraction that this node became is computed as it is: what was weighed, with "
@@ -97,11 +99,13 @@ void add_print(CLI::App& program) {
   command->footer(
       list +
       examples({"tenon print builtin:tiny --as fx", "tenon print builtin:residual_linear --stage fused",
+                "tenon print builtin:unoptimized --stage optimised --disable merge-equal",
                 "tenon print builtin:matmul_bias_relu --why linear",
                 "tenon print builtin:mlp_softmax --device sm_90 --stage cuda",
                 "tenon print builtin:attention_any_length --dim length=128 --stage program"}));
   command->callback([command, options] {
-    refuse_decided(*command, options->model.model, {"--dim", "--device", "--why"});
+    refuse_decided(*command, options->model.model,
+                   {"--dim", "--device", "--why", "--numerics", "--passes", "--disable"});
     print_model(*options);
   });
 }

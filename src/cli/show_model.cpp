@@ -4,6 +4,7 @@
 
 #include "autodiff/gradient.h"
 #include "cli/compile_model.h"
+#include "cli/pass_names.h"
 #include "codegen/cuda/emit.h"
 #include "compiler/explain_contraction.h"
 #include "compiler/print_kernel_graph.h"
@@ -97,7 +98,19 @@ bool ShowOptions::is_compiled() const {
          stage == "program";
 }
 
-void check_form(const ShowOptions& options) {
+CompileContext ShowOptions::context() const {
+  CompileContext context =
+      api::default_context({.numerics = parse_numerics_budget(passes.numerics), .device = device});
+  context.disabled = passes.left_out(pass_names_of_compiling());
+  return context;
+}
+
+void check_options(const ShowOptions& options) {
+  const PassChoice& passes = options.passes;
+  if (const bool chooses = !passes.only.empty() || !passes.disabled.empty() || passes.numerics != "default";
+      chooses && !options.is_optimised())
+    throw user_error("at the stage {} no passes have run that could be chosen\n  hint: --stage optimised",
+                     options.stage);
   if (!options.why.empty() && options.as != "tenon")
     throw user_error("--as {} is for graphs: --why is answered in one form", options.as);
   if (options.is_compiled() && options.as != "tenon")
@@ -107,11 +120,14 @@ void check_form(const ShowOptions& options) {
 std::unique_ptr<Graph> graph_at_stage(std::unique_ptr<Graph> graph, const ShowOptions& options) {
   if (options.stage == "gradient")
     return differentiate(*graph);
-  Journal journal;
-  if (options.stage != "imported" || !options.why.empty())
-    optimize_model(*graph, journal, {.pipeline = options.pipeline});
+  if (!options.is_optimised())
+    return graph;
+  Journal journal(parse_numerics_budget(options.passes.numerics));
+  PipelineOptions passes = options.passes.portable(pass_names_of_compiling());
+  passes.pipeline = options.pipeline;
+  optimize_model(*graph, journal, std::move(passes));
   if (options.stage == "target" && options.why.empty())
-    return compiler::make_target_graph(*graph, api::default_context({.device = options.device}), journal);
+    return compiler::make_target_graph(*graph, options.context(), journal);
   return graph;
 }
 
@@ -128,7 +144,7 @@ std::string show(const Graph& graph, const ShowOptions& options) {
       throw user_error("there is no form {}", options.as);
     return view->render(graph);
   }
-  const CompileContext context = api::default_context({.device = options.device});
+  const CompileContext context = options.context();
   if (!options.why.empty())
     return explain_contraction(fusion_of(graph, context), options.why);
   if (const std::optional<KernelGraphStage> stage = kernel_graph_stage(options))

@@ -285,6 +285,16 @@ TEST_F(Bisect, FindsNothingWhereNothingIsWrong) {
               "no rewrite changes what the model computes, nor does its program\n");
 }
 
+TEST_F(Optimize, ListsPassesThatChangedNothingTogether) {
+  const std::string text =
+      shell("tenon optimize builtin:unoptimized --passes merge-equal,simplify,move-transposes").out;
+  EXPECT_NE(text.find("\nsimplify "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n1 other "), std::string::npos) << text;
+  EXPECT_EQ(text.find("move-transposes"), std::string::npos) << text;
+  EXPECT_NE(shell("tenon optimize builtin:tiny --passes simplify,move-transposes").out.find("\n2 passes "),
+            std::string::npos);
+}
+
 using ListRules = CommandLine;
 
 TEST_F(ListRules, KnowsTheirNames) {
@@ -295,7 +305,7 @@ TEST_F(ListRules, KnowsTheirNames) {
                  "  hint: did you mean simplify? That is a pass, of which tenon passes tells.");
   expect_refused("tenon rules nonsense", "there is no rule \"nonsense\"\n  hint: tenon rules lists them");
   expect_done("tenon passes simplify",
-              "simplify               drops operations that change nothing\n"
+              "simplify               drops operations that change nothing (algebraic simplification)\n"
               "                       before merging, so that more is equal\n");
   expect_refused("tenon passes simplfy", "there is no pass \"simplfy\"\n  hint: did you mean simplify?");
   expect_done("tenon rules | grep -c multiply-by-one", "1\n");

@@ -21,6 +21,52 @@ TEST_F(Print, ShowsTheTextFormUnlessToldOtherwise) {
   expect_done("tenon print builtin:tiny >a; tenon print builtin:tiny --as tenon >b; cmp a b", "");
 }
 
+TEST_F(Print, ChoosesThePassesThatHaveRun) {
+  const auto show = [&](const std::string& options) {
+    const Outcome outcome = shell("tenon print builtin:unoptimized --stage " + options);
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    return outcome.out;
+  };
+  const auto count_relus = [](const std::string& text) {
+    size_t count = 0;
+    for (size_t at = text.find("relu("); at != std::string::npos; at = text.find("relu(", at + 1))
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(count_relus(show("optimised")), 2);
+  EXPECT_EQ(count_relus(show("optimised --disable merge-equal")), 3);
+  EXPECT_EQ(count_relus(show("target --disable merge-equal")), 3);
+  EXPECT_NE(show("optimised --passes merge-equal").find("{1}"), std::string::npos);
+  EXPECT_EQ(show("optimised").find("mul(%0, %1)\n  %3: f32[4,4] = mul"), std::string::npos);
+}
+
+TEST_F(Print, CompilesWithoutTargetPasses) {
+  folder_.write("m.tenon", "graph main(%x: f32[2,4]) {\n  %y = log_softmax(%x, axis=1)\n  return %y\n}\n");
+  expect_done("tenon print m.tenon --stage target --disable decompose-ops",
+              "graph main(%x: f32[2,4]) {\n  %y: f32[2,4] = log_softmax(%x, axis=1)\n  return %y\n}\n");
+  EXPECT_EQ(shell("tenon print m.tenon --stage target").out.find("log_softmax"), std::string::npos);
+}
+
+TEST_F(Print, HonoursNumerics) {
+  folder_.write("m.tenon", "graph main(%x: f32[4]) {\n  %0 = exp(%x)\n  %y = log(%0)\n  return %y\n}\n");
+  EXPECT_NE(shell("tenon print m.tenon --stage optimised --numerics strict").out.find("log("),
+            std::string::npos);
+  EXPECT_EQ(shell("tenon print m.tenon --stage optimised --numerics fast").out.find("log("),
+            std::string::npos);
+}
+
+TEST_F(Print, RefusesPassesWhereNoneHaveRun) {
+  const std::string hint = "\n  hint: --stage optimised";
+  expect_refused("tenon print builtin:tiny --disable simplify",
+                 "at the stage imported no passes have run that could be chosen" + hint);
+  expect_refused("tenon print builtin:tiny --stage gradient --numerics fast",
+                 "at the stage gradient no passes have run that could be chosen" + hint);
+  expect_refused("tenon print builtin:tiny --stage optimised --passes simplify --disable simplify",
+                 "--passes and --disable both name simplify");
+  expect_refused("tenon print builtin:tiny --stage optimised --disable simplfy",
+                 "there is no pass \"simplfy\"\n  hint: did you mean simplify?");
+}
+
 TEST_F(Print, WhatItShowsIsAModel) {
   expect_done("tenon print builtin:tiny >a.tenon; tenon print a.tenon >b.tenon; cmp a.tenon b.tenon", "");
 }
