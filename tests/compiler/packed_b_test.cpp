@@ -178,7 +178,9 @@ TEST(PackedA, HoldRowsThatEvictEachOther) {
        std::map<int, bool>{{1024, true}, {2048, true}, {768, false}, {1040, false}}) {
     const std::unique_ptr<Graph> graph = read(fmt::format(
         "graph g(%x: f32[40,{0}], %w: f32[{0},900]) {{ %0 = matmul(%x, %w) return %0 }}", length));
-    const std::string kernels = kernels_with_wide_vectors(*graph);
+    CompileContext options = for_target("avx512");
+    options.target.caches.level1_data = 32 << 10;
+    const std::string kernels = kernels_in(*graph, options);
     EXPECT_EQ(has(kernels, "[rows0,k0,row0]"), packs) << kernels;
     expect_as_evaluated(*graph);
   }
@@ -198,6 +200,20 @@ TEST(PackedA, AreThoseOfTheDimensionThatIsRead) {
     return %0, %1
   })");
   expect_as_evaluated(*graph, {}, with_row_blocks());
+}
+
+// So are they where their axes are in another order.
+TEST(PackedA, AreInTheOrderOfTheirAxes) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%x: f32[9,11,9], %w: f32[9,400], %w2: f32[9,400]) {
+    %t = transpose(%x, permutation=[1,0,2])
+    %0 = matmul(%x, %w)
+    %1 = matmul(%t, %w2)
+    return %0, %1
+  })");
+  InterpretedGraph interpreted(*graph, for_target("neon"));
+  const Data inputs = inputs_for(*graph, {});
+  RandomGenerator random(0);
+  expect_near_evaluated(interpreted.run(inputs, random), evaluate(*graph, inputs));
 }
 
 TEST(PackedB, AreMadeOfPiecesThatAreJoined) {

@@ -56,9 +56,11 @@ class RowPacker {
   static std::string name_of(const PackA& plan, const loops::Axis& reduced) {
     std::string name = fmt::format("{}_rows{}", plan.load.name(), plan.rows);
     const std::vector<Scalar>& indices = plan.load.operands();
-    for (size_t dim = 0; dim < indices.size(); ++dim)
-      if (const std::optional<size_t> axis = loops::axis_of(plan.axes, indices[dim]))
-        name += fmt::format("_{}_{}", dim, *plan.axes[*axis].size.constant());
+    for (const loops::Axis& axis : plan.axes) {
+      const auto dim = std::ranges::find_if(
+          indices, [&](const Scalar& index) { return loops::axis_of({axis}, index).has_value(); });
+      name += fmt::format("_{}_{}", dim - indices.begin(), *axis.size.constant());
+    }
     return fmt::format("{}_{}", name, *reduced.size.constant());
   }
 
