@@ -46,14 +46,7 @@ TEST(PackedB, AreReadByAnyNumberOfRows) {
     expect_as_evaluated(*graph, {{"n", rows}});
 }
 
-// For a machine with vectors of 64 bytes, be it this one or not.
-std::string kernels_with_wide_vectors(const Graph& graph) {
-  CompileContext options = without_cache();
-  options.target.architecture = Architecture::X86_64;
-  options.target.vector_bytes = 64;
-  options.target.vector_registers = 32;
-  return kernels_in(graph, options);
-}
+std::string kernels_with_wide_vectors(const Graph& graph) { return kernels_in(graph, for_target("avx512")); }
 
 // Rows of images that follow each other in memory need not begin blocks of their own.
 TEST(PackedB, AreMultipliedWithRowsOfAllAxes) {
@@ -78,13 +71,10 @@ TEST(PackedB, AreMultipliedWithRowsOfAllAxes) {
 
 TEST(PackedB, AreFetchedWhileTheOneBeforeIsRead) {
   const auto kernels = [](int64_t rows, int64_t depth) {
-    CompileContext options = without_cache();
-    options.target.architecture = Architecture::X86_64;
-    options.target.cores = 2;
     return kernels_in(
         *read(fmt::format("graph g(%x: f32[{},{}], %w: f32[{},768]) {{ %0 = matmul(%x, %w) return %0 }}",
                           rows, depth, depth)),
-        options);
+        for_target("avx512"));
   };
   EXPECT_TRUE(has(kernels(64, 512), "prefetch x1[lanes0+1,0,"));
   EXPECT_FALSE(has(kernels(4, 512), "prefetch x1[lanes0+1,0,")) << "they are read once";
