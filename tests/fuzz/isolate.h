@@ -3,9 +3,11 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <new>
@@ -36,7 +38,24 @@ class SharedNumber {
   Number* number_ = nullptr;
 };
 
-// Calls work(i) for i in [0, count); returns how many pieces went wrong. Each may take `seconds`.
+// By the clock a piece may take so many times as long, since others may use the processors as well.
+constexpr unsigned kPatience = 20;
+
+// From now on this process may use so many seconds of processor time.
+inline void limit_processor_time(unsigned seconds) {
+  std::signal(SIGPROF, [](int) {
+    constexpr char kText[] = "it used more processor time than it may\n";
+    if (::write(STDOUT_FILENO, kText, sizeof kText - 1) >= 0)
+      ::_exit(1);
+    ::_exit(2);
+  });
+  const itimerval limit = {.it_interval = {},
+                           .it_value = {.tv_sec = static_cast<time_t>(seconds), .tv_usec = 0}};
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
+// Calls work(i) for i in [0, count); returns how many pieces went wrong. Each may use `seconds` of processor
+// time.
 template <class Work>
 int64_t run_isolated(int64_t count, unsigned seconds, Work&& work) {
   const SharedNumber shared;
@@ -44,11 +63,12 @@ int64_t run_isolated(int64_t count, unsigned seconds, Work&& work) {
   int64_t failures = 0;
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   while (at < count) {
-    const ChildEnd end = run_in_child(seconds, [&] {
+    const ChildEnd end = run_in_child(kPatience * seconds, [&] {
       for (; at < count; ++at) {
         if (terminal && at % 100 == 0)
           std::fprintf(stderr, "\r%ld of %ld", static_cast<long>(at.load()), static_cast<long>(count));
-        ::alarm(seconds);  // for each piece anew
+        ::alarm(kPatience * seconds);  // for each piece anew
+        limit_processor_time(seconds);
         work(at.load());
       }
       return "";
