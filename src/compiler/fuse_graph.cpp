@@ -119,7 +119,8 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
       {"group-by-node", "makes a kernel of each node, which says what fusion saves", "", always,
        [](FusedGraph& graph, const Context& context) { graph.group_by_node(context.target); },
        "before fusion, on the nodes as they were lowered"},
-      {"inline-producers", "computes elements where they are read, where that costs less than storing them",
+      {"inline-producers",
+       "computes elements where they are read, where that costs less than storing them (recomputation)",
        "fusion", fuses,
        [](FusedGraph& graph, const Context& context) {
          graph.graph_.groups.clear();
@@ -167,7 +168,7 @@ const std::vector<KernelGraphPass>& FusedGraph::passes() {
          schedule::cuda::select_contractions(graph.graph_, *context.target.gpu, context.numerics);
        },
        "after inlining and splitting: what factors compute is part of it"},
-      {"fuse", "decides which nodes become one kernel", "fusion", fuses,
+      {"fuse", "decides which nodes become one kernel (vertical and horizontal fusion)", "fusion", fuses,
        [](FusedGraph& graph, const Context& context) { graph.group(context.target, context.numerics); },
        "after packing, whose copies fuse with what makes their elements"},
       {"split-kernels", "takes kernels apart that a multiprocessor has too little shared memory for",
