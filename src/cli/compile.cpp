@@ -1,4 +1,5 @@
 // compile.cpp — tenon compile: a model as a program that runs without a code generator.
+#include "api/targets_to_save.h"
 #include "base/scratch_folder.h"
 #include "base/units.h"
 #include "base/write_file.h"
@@ -11,14 +12,9 @@
 #include "cli/saved_model.h"
 #include "cli/version.h"
 #include "codegen/data_object.h"
-#include "target/compile_targets.h"
-#include "target/words.h"
 
 namespace tenon::cli {
 namespace {
-
-// As it compiles for this machine.
-constexpr const char* kNative = "native";
 
 // What is written.
 constexpr const char *kProgram = "program", *kObject = "object";
@@ -26,7 +22,7 @@ constexpr std::string_view kObjectExtension = ".o";
 
 struct Options {
   ModelArguments model;
-  std::string output, as = kProgram, numerics = "default", precision = "f32", targets = kNative;
+  std::string output, as = kProgram, numerics = "default", precision = "f32", targets = api::kNativeTarget;
   int threads = 1;
 };
 
@@ -47,38 +43,6 @@ void check_output(const Options& options) {
     check_writable(output);
     refuse_overwriting(options.model, output);
   }
-}
-
-compiler::TargetToSave target_to_save(const Options& options, NumericsBudget numerics,
-                                      std::string_view name) {
-  compiler::TargetToSave made{
-      .name = std::string(name),
-      .context = api::default_context({.numerics = numerics,
-                                       .precision = parse_precision(options.precision),
-                                       .threads = options.threads,
-                                       .device = "cpu"})};
-  if (name == kNative)
-    return made;
-  made.context.target = compile_target(name);
-  made.context.target.cores = this_machine().cores;  // which generate the code
-  made.context.tuning = {};                          // was measured here
-  return made;
-}
-
-std::vector<compiler::TargetToSave> targets_to_save(const Options& options, NumericsBudget numerics) {
-  constexpr size_t kLongestName = 30;  // that fits into the names of sections
-  std::vector<compiler::TargetToSave> targets;
-  for (std::string_view rest = options.targets; !rest.empty();) {
-    const std::string_view name = cut(rest, ',');
-    if (std::ranges::find(targets, name, &compiler::TargetToSave::name) != targets.end())
-      throw user_error("--target names {} twice", name);
-    if (name.size() > kLongestName)
-      throw user_error("--target {}: a target has a name of at most {} letters", name, kLongestName);
-    targets.push_back(target_to_save(options, numerics, name));
-  }
-  if (targets.empty())
-    throw user_error("--target names none");
-  return targets;
 }
 
 // The one that all targets have, for an object is of one.
@@ -155,7 +119,14 @@ void compile_and_save(const Options& options) {
   const std::unique_ptr<Graph> graph = model->clone();
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
   optimize_model(*graph, numerics);
-  std::vector<compiler::TargetToSave> targets = targets_to_save(options, numerics);
+  std::vector<compiler::TargetToSave> targets = with_context(
+      [] { return "--target"; },
+      [&] {
+        return api::targets_to_save(options.targets, {.numerics = numerics,
+                                                      .precision = parse_precision(options.precision),
+                                                      .threads = options.threads,
+                                                      .device = "cpu"});
+      });
   std::optional<Object> object;
   if (is_object(options))
     object.emplace(options, targets);

@@ -2,27 +2,17 @@
 
 #include <algorithm>
 
-#include "compiler/compile.h"
-#include "onnxruntime/read_graph.h"
 #include "onnxruntime/values.h"
-#include "passes/pipeline.h"
 #include "tensor/packing.h"
 
 namespace tenon::onnxruntime {
 namespace {
 
-std::unique_ptr<runtime::Executor> compile(const Ort::ConstGraph& graph,
-                                           const compiler::CompileContext& context) {
-  const std::unique_ptr<Graph> model = read_graph(graph, Weights::Copy);
-  Journal journal(context.numerics);
-  optimize(*model, journal);
-  return compiler::compile(*model, context);
-}
-
 size_t find_name(const std::vector<Ort::ConstValueInfo>& values, const std::string& name) {
   const auto found =
       std::ranges::find_if(values, [&](const Ort::ConstValueInfo& value) { return value.GetName() == name; });
-  CHECK(found != values.end(), "ONNX Runtime's node has no \"{}\"", name);
+  if (found == values.end())
+    throw user_error("the program has a \"{}\", but the node that stands for it does not", name);
   return static_cast<size_t>(found - values.begin());
 }
 
@@ -31,23 +21,11 @@ bool is_shared(DType dtype) {
   return dtype != DType::String && packed_size(dtype, 8) == static_cast<uint64_t>(8 * info(dtype).bytes);
 }
 
-void check_passable(std::string_view role, std::string_view name, const Type& type) {
-  if (!type.is_tensor())
-    throw unsupported("{} \"{}\" is {}: sequences and optionals stay with ONNX Runtime", role, name, type);
-}
-
 }  // namespace
 
-void check_passable(const Graph& graph) {
-  for (Value input : graph.inputs())
-    check_passable("input", input.name(), input.type());
-  for (size_t i = 0; i < graph.outputs().size(); ++i)
-    check_passable("output", graph.output_names()[i], graph.outputs()[i].type());
-}
-
-CompiledGraph::CompiledGraph(const Ort::ConstGraph& graph, const Ort::ConstNode& node,
-                             const compiler::CompileContext& context)
-    : program_(compile(graph, context)), threads_(context.threads) {
+CompiledGraph::CompiledGraph(std::shared_ptr<const runtime::Executor> program, const Ort::ConstNode& node,
+                             int threads)
+    : program_(std::move(program)), threads_(threads) {
   const std::vector<Ort::ConstValueInfo> inputs = node.GetInputs(), outputs = node.GetOutputs();
   for (const InputPort& input : program_->program().inputs)
     inputs_.push_back(find_name(inputs, input.name));

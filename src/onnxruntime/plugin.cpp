@@ -1,6 +1,7 @@
 // plugin.cpp — the two functions by which ONNX Runtime loads the plug-in, and the factory of its providers.
 #include <tenon/tenon.h>
 
+#include "onnxruntime/compatibility.h"
 #include "onnxruntime/provider.h"
 #include "onnxruntime/status.h"
 #include "ops/registry.h"
@@ -35,6 +36,11 @@ struct Factory : OrtEpFactory {
       return nullptr;
     };
     IsStreamAware = [](const OrtEpFactory*) noexcept { return false; };
+    ValidateCompiledModelCompatibilityInfo = [](OrtEpFactory*, const OrtHardwareDevice* const*, size_t,
+                                                const char* description,
+                                                OrtCompiledModelCompatibility* judged) noexcept {
+      return guard([&] { *judged = judge_compatibility(description); });
+    };
   }
 
   static OrtStatus* find_processors(OrtEpFactory* self, const OrtHardwareDevice* const* devices, size_t count,

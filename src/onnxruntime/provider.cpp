@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
-#include "api/default_context.h"
+#include "api/targets_to_save.h"
+#include "base/scratch_folder.h"
+#include "onnxruntime/compatibility.h"
+#include "onnxruntime/compile_graph.h"
 #include "onnxruntime/compiled_graph.h"
-#include "onnxruntime/read_graph.h"
+#include "onnxruntime/context_node.h"
 #include "onnxruntime/status.h"
 #include "target/target.h"
 
@@ -37,19 +40,33 @@ MatmulPrecision read_precision(const std::string& text) {
   return text == "f32" ? MatmulPrecision::F32 : MatmulPrecision::BF16;
 }
 
-compiler::CompileContext read_context(const Ort::ConstSessionOptions& options) {
-  return api::default_context({.numerics = parse_numerics_budget(read_option(options, "numerics", "default")),
-                               .precision = read_precision(read_option(options, "precision", "f32")),
-                               .threads = read_threads(read_option(options, "threads", "0")),
-                               .device = "cpu"});
+bool read_flag(const std::string& text) {
+  if (text != "0" && text != "1")
+    throw user_error("check_weights must be 0 or 1, but is '{}'", text);
+  return text == "1";
 }
+
+struct Options {
+  explicit Options(const Ort::ConstSessionOptions& session)
+      : how{.numerics = parse_numerics_budget(read_option(session, "numerics", "default")),
+            .precision = read_precision(read_option(session, "precision", "f32")),
+            .threads = read_threads(read_option(session, "threads", "0")),
+            .device = "cpu"},
+        targets(read_option(session, "target", api::kNativeTarget)),
+        check_weights(read_flag(read_option(session, "check_weights", "0"))),
+        context(read_context_options(session)) {}
+
+  api::ContextOptions how;
+  std::string targets;  // of a program that is written
+  bool check_weights;   // of one that is opened
+  ContextModelOptions context;
+};
 
 // --- what runs in a graph's place
 
 struct ComputeInfo : OrtNodeComputeInfo {
-  ComputeInfo(const Ort::ConstGraph& graph, const Ort::ConstNode& node,
-              const compiler::CompileContext& context)
-      : OrtNodeComputeInfo{}, compiled(graph, node, context) {
+  ComputeInfo(std::shared_ptr<const runtime::Executor> program, const Ort::ConstNode& node, int threads)
+      : OrtNodeComputeInfo{}, compiled(std::move(program), node, threads) {
     ort_version_supported = kApiVersion;
     CreateState = [](OrtNodeComputeInfo*, OrtNodeComputeContext*, void** state) noexcept -> OrtStatus* {
       *state = nullptr;
@@ -65,59 +82,105 @@ struct ComputeInfo : OrtNodeComputeInfo {
 };
 
 struct Provider : OrtEp {
-  Provider(compiler::CompileContext how, Ort::Logger where)
-      : OrtEp{}, context(std::move(how)), logger(std::move(where)) {
+  Provider(const Ort::ConstSessionOptions& session, Ort::Logger where)
+      : OrtEp{}, options(session), logger(std::move(where)) {
     ort_version_supported = kApiVersion;
     GetName = [](const OrtEp*) noexcept { return kProviderName; };
     GetCapability = [](OrtEp* self, const OrtGraph* graph, OrtEpGraphSupportInfo* taken) noexcept {
       return guard([&] { static_cast<Provider*>(self)->take(Ort::ConstGraph(graph), *taken); });
     };
     Compile = [](OrtEp* self, const OrtGraph** graphs, const OrtNode** nodes, size_t count,
-                 OrtNodeComputeInfo** made, OrtNode**) noexcept {
+                 OrtNodeComputeInfo** made, OrtNode** context_nodes) noexcept {
       return guard([&] {
-        for (size_t i = 0; i < count; ++i)
-          made[i] = new ComputeInfo(Ort::ConstGraph(graphs[i]), Ort::ConstNode(nodes[i]),
-                                    static_cast<Provider*>(self)->context);
+        auto& provider = *static_cast<Provider*>(self);
+        for (size_t i = 0; i < count; ++i) {
+          const Ort::ConstNode node(nodes[i]);
+          made[i] = new ComputeInfo(provider.make_program(Ort::ConstGraph(graphs[i]), node, context_nodes[i]),
+                                    node, provider.options.how.threads);
+        }
       });
     };
     ReleaseNodeComputeInfos = [](OrtEp*, OrtNodeComputeInfo** infos, size_t count) noexcept {
       for (size_t i = 0; i < count; ++i)
         delete static_cast<ComputeInfo*>(infos[i]);
     };
+    GetCompiledModelCompatibilityInfo = [](OrtEp* self, const OrtGraph*) noexcept {
+      return static_cast<Provider*>(self)->compatibility.c_str();
+    };
   }
 
-  // The whole graph or nothing. A nested one goes with the node that it is in.
+  // Programs that were saved, each by itself, as nobody else runs them. Else the whole graph or nothing; a
+  // nested one goes with the node that it is in.
   void take(const Ort::ConstGraph& graph, OrtEpGraphSupportInfo& taken) const {
     const std::vector<Ort::ConstNode> nodes = graph.GetNodes();
-    if (nodes.empty() || static_cast<const OrtNode*>(graph.GetParentNode()) != nullptr)
+    bool has_programs = false;
+    for (const Ort::ConstNode& node : nodes)
+      if (is_context_node(node)) {
+        fuse({node}, taken);
+        has_programs = true;
+      }
+    if (nodes.empty() || has_programs || static_cast<const OrtNode*>(graph.GetParentNode()) != nullptr)
       return;
     try {
-      check_passable(*read_graph(graph, Weights::View));
+      check_graph(graph);
     } catch (const UserError& error) {
       say(fmt::format("Tenon leaves the graph to other providers: {}", error.what()));
       return;
     }
-    const std::vector<const OrtNode*> all(nodes.begin(), nodes.end());
+    fuse({nodes.begin(), nodes.end()}, taken);
+  }
+
+  static void fuse(const std::vector<const OrtNode*>& nodes, OrtEpGraphSupportInfo& taken) {
     // Weights are packed, or copied, when the graph is compiled.
-    OrtNodeFusionOptions options{};
-    options.ort_version_supported = kApiVersion;
-    options.drop_constant_initializers = true;
+    OrtNodeFusionOptions fusion{};
+    fusion.ort_version_supported = kApiVersion;
+    fusion.drop_constant_initializers = true;
     Ort::ThrowOnError(
-        Ort::GetEpApi().EpGraphSupportInfo_AddNodesToFuse(&taken, all.data(), all.size(), &options));
+        Ort::GetEpApi().EpGraphSupportInfo_AddNodesToFuse(&taken, nodes.data(), nodes.size(), &fusion));
+  }
+
+  // What runs in the graph's place. Where the session writes a model, `context_node` is what stands for the
+  // graph there.
+  std::shared_ptr<const runtime::Executor> make_program(const Ort::ConstGraph& graph,
+                                                        const Ort::ConstNode& fused, OrtNode*& context_node) {
+    const std::filesystem::path path = graph.GetModelPath();
+    const std::vector<Ort::ConstNode> nodes = graph.GetNodes();
+    if (nodes.size() == 1 && is_context_node(nodes.front()))
+      return open_context(nodes.front(), (path.empty() ? options.context.model : path).parent_path(),
+                          options.check_weights);
+    if (!options.context.is_written)
+      return compile_graph(graph, api::default_context(options.how));
+    const ScratchFolder scratch;
+    const bool is_embedded = options.context.is_embedded;
+    const std::filesystem::path file =
+        is_embedded ? scratch.path() / "program.tnp" : program_path(options.context, path);
+    const std::vector<compiler::TargetToSave> targets =
+        with_context([] { return "target"; },
+                     [&] {
+                       auto named = api::targets_to_save(options.targets, options.how);
+                       check_runs_here(named);
+                       return named;
+                     });
+    save_graph(graph, targets, file);
+    const auto program = runtime::ProgramFile::open(file);
+    compatibility = describe_compatibility(*program);
+    context_node = make_context_node(fused, *program, is_embedded).release();
+    return compiler::open_program(*program).executor;
   }
 
   void say(const std::string& message) const {
     logger.LogMessage(ORT_LOGGING_LEVEL_WARNING, ORT_FILE, __LINE__, __FUNCTION__, message.c_str());
   }
 
-  const compiler::CompileContext context;
+  const Options options;
+  std::string compatibility;  // of the model that is written
   Ort::Logger logger;
 };
 
 }  // namespace
 
 OrtEp* make_provider(const Ort::ConstSessionOptions& options, Ort::Logger logger) {
-  return new Provider(read_context(options), std::move(logger));
+  return new Provider(options, std::move(logger));
 }
 
 void free_provider(OrtEp* provider) { delete static_cast<Provider*>(provider); }

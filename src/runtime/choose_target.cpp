@@ -30,9 +30,7 @@ std::string print_targets(const std::vector<SavedTarget>& targets) {
   return text;
 }
 
-std::vector<SavedTarget> saved_targets(const ProgramFile& file) {
-  const std::span<const std::byte> bytes = file.bytes_of(kTargetsSection);
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+std::vector<SavedTarget> parse_targets(std::string_view text) {
   std::vector<SavedTarget> targets;
   while (!text.empty()) {
     std::string_view line = cut(text, '\n');
@@ -59,8 +57,19 @@ std::vector<std::string> find_missing(const SavedTarget& target, const Target& m
   return missing;
 }
 
+const SavedTarget* best_target(const std::vector<SavedTarget>& targets, const Target& machine) {
+  const SavedTarget* best = nullptr;
+  for (const SavedTarget& target : targets)
+    if (find_missing(target, machine).empty() &&
+        (best == nullptr || target.features.size() > best->features.size()))
+      best = &target;
+  return best;
+}
+
 std::string choose_target(const ProgramFile& file, const Target& machine, std::string_view wanted) {
-  std::vector<SavedTarget> targets = saved_targets(file);
+  const std::span<const std::byte> bytes = file.bytes_of(kTargetsSection);
+  std::vector<SavedTarget> targets =
+      parse_targets({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   std::vector<std::string> names, reasons;
   for (const SavedTarget& target : targets)
     names.push_back(target.name);
@@ -70,17 +79,12 @@ std::string choose_target(const ProgramFile& file, const Target& machine, std::s
       throw user_error("{}: the saved program has no code for {}; it has code for {}", file.name(), wanted,
                        fmt::join(names, ", "));
   }
-  const SavedTarget* best = nullptr;
-  for (const SavedTarget& target : targets) {
-    if (!find_missing(target, machine).empty())
-      reasons.push_back(explain(target, machine));
-    else if (best == nullptr || target.features.size() > best->features.size())
-      best = &target;
-  }
-  if (best == nullptr)
-    throw user_error("{}: the saved program has no code for this processor: {}", file.name(),
-                     fmt::join(reasons, "; "));
-  return best->name;
+  if (const SavedTarget* const best = best_target(targets, machine))
+    return best->name;
+  for (const SavedTarget& target : targets)
+    reasons.push_back(explain(target, machine));
+  throw user_error("{}: the saved program has no code for this processor: {}", file.name(),
+                   fmt::join(reasons, "; "));
 }
 
 }  // namespace tenon::runtime

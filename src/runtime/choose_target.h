@@ -18,13 +18,16 @@ constexpr std::string_view kTargetsSection = "targets";
 
 // A line for each: its name, architecture, processor and features.
 std::string print_targets(const std::vector<SavedTarget>& targets);
-std::vector<SavedTarget> saved_targets(const ProgramFile& file);
+std::vector<SavedTarget> parse_targets(std::string_view text);
 
 // What the machine lacks that the target needs, in LLVM's words; empty where it runs the code.
 std::vector<std::string> find_missing(const SavedTarget& target, const Target& machine);
 
-// The name of the target with the most features that the machine has; where `wanted` is not empty, that one.
-// Where none will do, a user_error says what is missing.
+// The one with the most features of those that the machine runs; null where it runs none.
+const SavedTarget* best_target(const std::vector<SavedTarget>& targets, const Target& machine);
+
+// The name of that in a program; where `wanted` is not empty, that one. Where none will do, a user_error says
+// what is missing.
 std::string choose_target(const ProgramFile& file, const Target& machine, std::string_view wanted = "");
 
 }  // namespace tenon::runtime

@@ -143,6 +143,7 @@ void ProgramFile::read_header() {
       table > bytes.size() - sizeof header || header.hash != hash_of(header, entries) ||
       !std::ranges::all_of(entries, fits))
     throw user_error("the saved program is damaged: its header is not as it was written");
+  hash_ = header.hash;
   for (const Entry& entry : entries)
     sections_.push_back({entry.name, entry.offset, entry.size, entry.hash});
 }

@@ -30,6 +30,8 @@ class ProgramFile {
   const std::shared_ptr<const MappedFile>& file() const { return file_; }
   // How errors speak of it.
   const std::string& name() const { return name_; }
+  // Of the table of sections, and so of their hashes: that of another program is another.
+  uint64_t hash() const { return hash_; }
   bool has(std::string_view name) const;
   // Where a section lies in the file. One that is missing is a user_error.
   uint64_t offset_of(std::string_view name) const;
@@ -56,6 +58,7 @@ class ProgramFile {
   std::string name_;
   std::shared_ptr<const MappedFile> file_;
   std::span<const std::byte> bytes_;
+  uint64_t hash_ = 0;
   std::vector<Section> sections_;
 };
 

@@ -161,14 +161,16 @@ TEST_F(Compile, RefusesTargetsThatDoNotFit) {
   compile("builtin:tiny", "--target " + elsewhere);
   expect_refused("tenon run a.tnp", "a.tnp: the saved program has no code for this processor: " + elsewhere +
                                         " needs " + kNeeded);
-  expect_refused("tenon compile builtin:tiny -o b.tnp --target native,native", "--target names native twice");
-  expect_refused("tenon compile builtin:tiny -o b.tnp --target ''", "--target names none");
-  expect_refused("tenon compile builtin:tiny -o b.tnp --target pentium",
-                 "there is no target 'pentium'; there are native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
-                 "sapphirerapids, armv8, armv8.2, armv8.4, armv8.6, each also with features, as in "
-                 "armv8.2+dotprod");
+  expect_refused("tenon compile builtin:tiny -o b.tnp --target native,native",
+                 "--target: native is named twice");
+  expect_refused("tenon compile builtin:tiny -o b.tnp --target ''", "--target: no target is named");
+  expect_refused(
+      "tenon compile builtin:tiny -o b.tnp --target pentium",
+      "--target: there is no target 'pentium'; there are native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, "
+      "sapphirerapids, armv8, armv8.2, armv8.4, armv8.6, each also with features, as in "
+      "armv8.2+dotprod");
   expect_refused("tenon compile builtin:tiny -o b.tnp --target armv8.6+fullfp16+fp16fml+bf16+i8mm",
-                 "--target armv8.6+fullfp16+fp16fml+bf16+i8mm: a target has a name of at most 30 letters");
+                 "--target: armv8.6+fullfp16+fp16fml+bf16+i8mm: a target has a name of at most 30 letters");
 }
 
 // Constants of the same elements are there once.
