@@ -55,6 +55,32 @@ bool gains_by_sizes(const Graph& graph) {
   });
 }
 
+// Whether control flow gives values whose rank is dynamic: the reference evaluator computes with them, and
+// sizes of inputs may say which branches are taken.
+bool has_dynamic_ranks(const Graph& graph) {
+  bool found = false;
+  for_each_graph(graph, [&](const Graph& each) {
+    for (const Node* node : each.nodes())
+      found |= std::ranges::any_of(node->result_types(), [](const Type& type) {
+        return type.is_tensor() && !type.as_tensor().shape.ranked();
+      });
+  });
+  return found;
+}
+
+// As if the model had these sizes.
+std::unique_ptr<Graph> optimise_for(const Graph& graph, const Bindings& sizes,
+                                    const CompileContext& context) {
+  std::unique_ptr<Graph> bound = graph.bind({sizes.begin(), sizes.end()});
+  PipelineOptions options;
+  for (const Pass& pass : options.pipeline)
+    if (context.disabled.contains(std::string(pass.name)))
+      options.disabled.emplace(pass.name);
+  Journal journal(context.numerics);
+  optimize(*bound, journal, options);
+  return bound;
+}
+
 // The stages of one graph on its way to a program; each is made when it is first asked for.
 class Compilation {
  public:
@@ -186,14 +212,17 @@ class Compilation {
 std::unique_ptr<Executor> compile(const Graph& graph, const CompileContext& context) {
   Compilation compilation(graph, context);
   std::unique_ptr<Executor> executor = compilation.load();
+  const bool decides_ranks = has_dynamic_ranks(graph);
   if (context.numerics != NumericsBudget::Strict && !context.target.gpu &&
-      gains_by_sizes(compilation.graph())) {
+      (decides_ranks || gains_by_sizes(compilation.graph()))) {
     CompileContext quiet = context;
     quiet.before_kernel = nullptr;
-    executor->specialise_by(
-        [general = std::shared_ptr<const Graph>(copy_for_loops(graph)), quiet](const Bindings& sizes) {
-          return Compilation(*general->bind({sizes.begin(), sizes.end()}), quiet).load();
-        });
+    executor->specialise_by([general = std::shared_ptr<const Graph>(copy_for_loops(graph)), quiet,
+                             decides_ranks](const Bindings& sizes) {
+      const std::unique_ptr<Graph> special =
+          decides_ranks ? optimise_for(*general, sizes, quiet) : general->bind({sizes.begin(), sizes.end()});
+      return Compilation(*special, quiet).load();
+    });
   }
   return executor;
 }

@@ -51,6 +51,39 @@ TEST(HotSizes, AreThoseThatComeOften) {
   EXPECT_EQ(counted.made, 1);
 }
 
+// Which branch gives the result, and so its rank, follows from the size.
+TEST(HotSizes, DecideBranchesThatDependOnSizes) {
+  const std::unique_ptr<Graph> graph = read(R"(graph(%x: f32[n,8], %v: f32[8,8]) {
+    %s = shape(%x)
+    %first = constant(value=i64[1] {0})
+    %one = constant(value=i64[1] {1})
+    %n = gather(%s, %first, axis=0)
+    %is_one = equal(%n, %one)
+    %c = squeeze(%is_one, axes=[0])
+    %0 = if(%c, [%x, %v]) then(%x: f32[n,8], %v: f32[8,8]) {
+      %0 = matmul(%x, %v)
+      %1 = squeeze(%0, axes=[0])
+      return %1
+    } else(%x: f32[n,8], %v: f32[8,8]) {
+      %0 = matmul(%x, %v)
+      return %0
+    }
+    %1 = relu(%0)
+    return %1
+  })");
+  const auto executor = compile(*graph, without_cache());
+  for (const int64_t rows : {1, 3}) {
+    Tensor x(DType::F32, {rows, 8}), v(DType::F32, {8, 8});
+    std::ranges::fill(x.mutable_data<float>(), 0.5F);
+    std::ranges::fill(v.mutable_data<float>(), 0.25F);
+    for (int run = 0; run < 2 * runtime::kRunsUntilHot; ++run) {
+      const Tensor y = executor->run({x, v})[0].tensor();
+      EXPECT_EQ(y.extents(), rows == 1 ? Extents({8}) : Extents({3, 8}));
+      EXPECT_EQ(y.data<float>()[7], 1);
+    }
+  }
+}
+
 TEST(HotSizes, AreFew) {
   Counted counted;
   HotSizes hot(counted.make, 1);
