@@ -95,10 +95,9 @@ class Messages {
   // Names of dimensions are ONNX Runtime's own for as long as its graph lives.
   static TypeProto tensor_type(const Ort::ConstTensorTypeAndShapeInfo& info) {
     TypeProto type{.kind = TypeProto::Kind::Tensor,
-                   .elem_type = static_cast<int32_t>(info.GetElementType()),
+                   .elem_type = onnx::to_data_type(dtype_of(info.GetElementType())),
                    .shape = onnx::ShapeProto{},
                    .element = {}};
-    dtype_of(info.GetElementType());
     const std::vector<int64_t> sizes = info.GetShape();
     const std::vector<const char*> names = info.GetSymbolicDimensions();
     for (size_t i = 0; i < sizes.size(); ++i)

@@ -25,13 +25,22 @@ bool is_packed(DType dtype) { return packed_size(dtype, 8) != static_cast<uint64
 
 }  // namespace
 
-// The numbers are those of ONNX up to FLOAT4E2M1; those of later types are not.
+// The numbers are those of ONNX up to FLOAT4E2M1. Later ones are not, nor do the headers of ONNX Runtime 1.23
+// have names for them.
 DType dtype_of(ONNXTensorElementDataType type) {
-  constexpr int kLastShared = 23;
-  const auto number = static_cast<int32_t>(type);
-  if (number > kLastShared)
-    throw unsupported("tensors of ONNX Runtime's element type {}", number);
-  return onnx::to_dtype(number);
+  constexpr int kLastShared = 23, kUint2 = 24, kInt2 = 25, kFloat8E8M0 = 26;
+  switch (const auto number = static_cast<int32_t>(type); number) {
+    case kUint2:
+      return DType::U2;
+    case kInt2:
+      return DType::I2;
+    case kFloat8E8M0:
+      return DType::F8E8M0;
+    default:
+      if (number > kLastShared)
+        throw unsupported("tensors of ONNX Runtime's element type {}", number);
+      return onnx::to_dtype(number);
+  }
 }
 
 Tensor view_of(const Ort::ConstValue& value) {

@@ -211,6 +211,21 @@ TEST(OnnxGraph, LeavesOutOptionalInputsAndOutputs) {
   EXPECT_EQ(to_string(graph->outputs()[0].type()), "f32[1,1,1]");
 }
 
+// ONNX Runtime writes the schema's default into nodes, which has one for each of two directions.
+TEST(OnnxGraph, TakesTheDefaultActivationsOfBothDirections) {
+  const auto rnn = [](const Names& activations) {
+    return model(
+        {.nodes = {node("RNN", {"x", "w", "r"}, {"", "y"},
+                        {int_attribute("hidden_size", 1), strings_attribute("activations", activations)})},
+         .inputs = {value("x", kFloat, {1, 1, 2})},
+         .outputs = {kY},
+         .initializers = {tensor<float>("w", {1, 1, 2}, {0.25, 0.5}), tensor<float>("r", {1, 1, 1}, {0})}});
+  };
+  const Tensor x = f32({1, 1, 2}, {1, 1});
+  expect_tensor(run(rnn({"Tanh", "Tanh"}), {x}), run(rnn({"Tanh"}), {x}));
+  refuse(rnn({"Tanh", "Relu"}), R"(node "y": rnn: 2 activations were given, but it takes 1)");
+}
+
 TEST(OnnxGraph, KeepsNestedNamesApart) {
   // Both branches use "t" for a value of their own, and a later node makes another "t" from what they give.
   const auto branch = [](const std::string& op) {

@@ -33,6 +33,9 @@ constexpr ActivationName kActivations[] = {
 void add_activations(const NodeView& n, Attributes& attributes) {
   if (!n.has("activations"))
     return;
+  // The default of ONNX's schema, also for one direction: ONNX Runtime writes it into nodes that have none.
+  if (n.op_type() == "RNN" && n.texts("activations") == std::vector<std::string>{"Tanh", "Tanh"})
+    return;
   const std::vector<double> alphas =
       n.has("activation_alpha") ? n.reals("activation_alpha") : std::vector<double>();
   const std::vector<double> betas =
