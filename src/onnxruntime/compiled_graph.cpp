@@ -31,14 +31,50 @@ CompiledGraph::CompiledGraph(std::shared_ptr<const runtime::Executor> program, c
     inputs_.push_back(find_name(inputs, input.name));
   for (const std::string& name : program_->program().output_names)
     outputs_.push_back(find_name(outputs, name));
+  find_fixed_ports();
+}
+
+void CompiledGraph::find_fixed_ports() {
+  if (!program_->has_fixed_sizes())
+    return;
+  const runtime::Program& program = program_->program();
+  const auto port_of = [](const Type& type) {
+    return FixedPort{type.as_tensor().dtype, *type.as_tensor().shape.extents()};
+  };
+  for (const InputPort& input : program.inputs)
+    fixed_inputs_.push_back(port_of(input.type));
+  for (const size_t slot : program.outputs)
+    fixed_outputs_.push_back(port_of(program.slots[slot].type));
+  const auto is_port_shared = [](const FixedPort& port) { return is_shared(port.dtype); };
+  is_fixed_ = std::ranges::all_of(fixed_inputs_, is_port_shared) &&
+              std::ranges::all_of(fixed_outputs_, is_port_shared);
+}
+
+bool CompiledGraph::run_fixed(const Ort::KernelContext& call, const runtime::RunOptions& options) const {
+  std::vector<const void*> inputs(inputs_.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Ort::ConstValue value = call.GetInput(inputs_[i]);
+    const Ort::TensorTypeAndShapeInfo type = value.GetTensorTypeAndShapeInfo();
+    if (dtype_of(type.GetElementType()) != fixed_inputs_[i].dtype ||
+        type.GetShape() != fixed_inputs_[i].extents)
+      return false;
+    inputs[i] = value.GetTensorRawData();
+  }
+  std::vector<void*> outputs(outputs_.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    outputs[i] = call.GetOutput(outputs_[i], fixed_outputs_[i].extents).GetTensorMutableRawData();
+  program_->run_into(inputs, outputs, options);
+  return true;
 }
 
 void CompiledGraph::run(const Ort::KernelContext& call) const {
+  const runtime::RunOptions options{.seed = runs_++, .threads = threads_};
+  if (is_fixed_ && run_fixed(call, options))
+    return;
   Data inputs;
   inputs.reserve(inputs_.size());
   for (const size_t input : inputs_)
     inputs.emplace_back(view_of(call.GetInput(input)));
-  const runtime::RunOptions options{.seed = runs_++, .threads = threads_};
   if (const std::optional<std::vector<Extents>> sizes = program_->output_extents(inputs)) {
     run_into(call, inputs, *sizes, options);
     return;

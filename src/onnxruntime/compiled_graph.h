@@ -17,12 +17,23 @@ class CompiledGraph {
   void run(const Ort::KernelContext& call) const;
 
  private:
+  void find_fixed_ports();
+  // False where the inputs are not as they should be.
+  bool run_fixed(const Ort::KernelContext& call, const runtime::RunOptions& options) const;
   void run_into(const Ort::KernelContext& call, const Data& inputs, const std::vector<Extents>& sizes,
                 const runtime::RunOptions& options) const;
 
   const std::shared_ptr<const runtime::Executor> program_;
   std::vector<size_t> inputs_, outputs_;  // of the node, for each of the program
   int threads_;
+  // Where all sizes are fixed, and all elements lie in ONNX Runtime's memory as they do in ours: what inputs
+  // and outputs are, so that a run need not find out.
+  struct FixedPort {
+    DType dtype;
+    Extents extents;
+  };
+  bool is_fixed_ = false;
+  std::vector<FixedPort> fixed_inputs_, fixed_outputs_;
   mutable std::atomic<uint64_t> runs_ = 0;  // so that random ops draw other numbers each time
 };
 
