@@ -3,6 +3,9 @@
   ort.py inputs MODEL --inputs IN.npz [--dims JSON] [--shapes JSON] [--values JSON] [--below JSON]
   ort.py run MODEL --inputs IN.npz --outputs OUT.npz [--level LEVEL]
   ort.py bench MODEL --inputs IN.npz [--threads N] [--seconds S]
+  ort.py open MODEL --inputs IN.npz [--threads N]
+
+open measures how long it takes to make a session, and its first run.
 
 inputs makes up inputs: floats are sin(0.37 i) + 0.1, integers 7919 i mod 1000, booleans true, as those of tenon run are,
 unless --values {"input": number} says what all elements of an input are. tenon run knows the tables that integers are looked
@@ -14,6 +17,7 @@ import argparse
 import json
 import math
 import sys
+import time
 
 import numpy
 import onnxruntime
@@ -91,9 +95,18 @@ def bench(options):
     return time_runs(ready, options.seconds)
 
 
+def time_opening(options):
+    inputs = dict(numpy.load(options.inputs))
+    begin = time.perf_counter()
+    session = load(options.model, options.threads, options.level)
+    loaded = time.perf_counter()
+    session.run(None, inputs)
+    return {"load_ms": 1e3 * (loaded - begin), "first_ms": 1e3 * (time.perf_counter() - loaded)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["inputs", "run", "bench"])
+    parser.add_argument("mode", choices=["inputs", "run", "bench", "open"])
     parser.add_argument("model")
     parser.add_argument("--inputs", required=True)
     parser.add_argument("--outputs")
@@ -104,7 +117,7 @@ def main():
         parser.add_argument(f"--{name}", type=json.loads, default={})
     options = parser.parse_args()
     try:
-        print(json.dumps({"inputs": write_inputs, "run": run, "bench": bench}[options.mode](options)))
+        print(json.dumps({"inputs": write_inputs, "run": run, "bench": bench, "open": time_opening}[options.mode](options)))
     except Exception as error:  # of the engine's own types, too
         sys.exit(f"error: {error}")
 

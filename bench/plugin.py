@@ -1,12 +1,13 @@
 """plugin.py — Tenon's plug-in for ONNX Runtime beside ONNX Runtime's own CPU provider, in one process.
 
   plugin.py cases DIR... [--library FILE] [--json OUT]
-  plugin.py models MODEL... [--library FILE] [--threads N] [--rounds R] [--seconds S] [--dim NAME=N]... [--json OUT]
-  plugin.py call [--library FILE] [--seconds S]
+  plugin.py models [MODEL...] [--library FILE] [--threads N] [--rounds R] [--seconds S] [--dim NAME=N]... [--into DIR] [--json OUT]
+  plugin.py call [--library FILE] [--rounds R] [--seconds S] [--json OUT]
 
 cases runs cases of the ONNX backend test suite, every folder below DIR that holds a model.onnx, with the plug-in alone: where it
-leaves a graph to others, there is no session. models
-measures each model with both, in turn, one session at a time; inputs are those of ort.py. call measures a model of one
+leaves a graph to others, there is no session. models measures each model with both, in turn, a slice of time each; models are those
+of bench/peers, by SET, SET/NAME or NAME, or files and folders. Times are of the median and the fastest run, and of the processor: what
+all threads take for a run, waiting for each other included. call measures a model of one
 addition of 4 numbers, of which the call is nearly all: as a session, and as the same session of the CPU provider.
 """
 
@@ -25,6 +26,7 @@ import onnxruntime
 from onnx import helper
 
 import ort
+from peers_models import list_models
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-7  # as onnx.backend.test has them
 LIBRARY = Path(__file__).resolve().parent.parent / "build/libtenon_ep.so"
@@ -112,45 +114,71 @@ def load(path, provider, threads):
 
 
 def measure(session, inputs, seconds):
-    for _ in range(3):
+    """The seconds that each run took, and those of the processor for all."""
+    for _ in range(2):
         session.run(None, inputs)
-    times, start = [], time.perf_counter()
-    while len(times) < 5 or time.perf_counter() - start < seconds:
+    times, start, processor = [], time.perf_counter(), time.process_time()
+    while len(times) < 3 or time.perf_counter() - start < seconds:
         begin = time.perf_counter()
         session.run(None, inputs)
-        times.append(1e3 * (time.perf_counter() - begin))
-    return statistics.median(times)
+        times.append(time.perf_counter() - begin)
+    return times, time.process_time() - processor
 
 
-def measure_model(path, options):
-    medians, loads, outputs = collections.defaultdict(list), {}, {}
+def measure_in_turn(sessions, inputs, options):
+    """Milliseconds of each session: of the median of the rounds' medians, of the fastest run, and of the processor in the median round."""
+    rounds = {name: [] for name in sessions}
     for _ in range(options.rounds):
-        for provider in ("cpu", "plugin"):
-            session, loads[provider] = load(path, provider, options.threads)
-            inputs = {port.name: ort.make_up(port, options) for port in session.get_inputs()}
-            medians[provider].append(measure(session, inputs, options.seconds))
-            outputs[provider] = session.run(None, inputs)
-    worst = max((float(abs(a.astype("f8") - b.astype("f8")).max() / max(abs(b.astype("f8")).max(), 1e-30))
-                 for a, b in zip(outputs["plugin"], outputs["cpu"]) if a.size), default=0.0)
-    cpu, plugin = (statistics.median(medians[provider]) for provider in ("cpu", "plugin"))
-    return {"cpu_ms": cpu, "plugin_ms": plugin, "speed_up": cpu / plugin, "cpu_load_ms": loads["cpu"],
-            "plugin_load_ms": loads["plugin"], "difference": worst}
+        for name, session in sessions.items():
+            rounds[name].append(measure(session, inputs, options.seconds))
+    return {name: {"median": 1e3 * statistics.median(statistics.median(times) for times, _ in each),
+                   "least": 1e3 * min(min(times) for times, _ in each),
+                   "processor": 1e3 * statistics.median(processor / len(times) for times, processor in each)} for name, each in rounds.items()}
+
+
+def largest_difference(ours, theirs):
+    return max((float(abs(a.astype("f8") - b.astype("f8")).max() / max(abs(b.astype("f8")).max(), 1e-30))
+                for a, b in zip(ours, theirs) if a.size), default=0.0)
+
+
+def measure_model(model, options):
+    path, sessions, loads = model.find(), {}, {}
+    for provider in ("cpu", "plugin"):
+        sessions[provider], loads[provider] = load(path, provider, options.threads)
+    inputs = {port.name: ort.make_up(port, model) for port in sessions["cpu"].get_inputs()}
+    for _ in range(5):  # sizes that recur are compiled for meanwhile
+        outputs = {name: session.run(None, inputs) for name, session in sessions.items()}
+    return {"times": measure_in_turn(sessions, inputs, options), "loads": loads,
+            "difference": largest_difference(outputs["plugin"], outputs["cpu"])}
+
+
+def ratio(result, time):
+    return result["times"]["cpu"][time] / result["times"]["plugin"][time]
+
+
+def show_model(name, result):
+    cpu, plugin = result["times"]["cpu"], result["times"]["plugin"]
+    print(f"{name:32} {cpu['median']:9.3f} {plugin['median']:9.3f} ms {ratio(result, 'median'):5.2f}x  {ratio(result, 'least'):5.2f}x"
+          f"  {ratio(result, 'processor'):5.2f}x  {result['loads']['cpu']:5.0f} {result['loads']['plugin']:6.0f} ms  {result['difference']:.0e}",
+          flush=True)
 
 
 def run_models(options):
+    print(f"{'':32} {'CPU':>9} {'plug-in':>9}    median  fastest  processor  loading  difference")
     results = []
-    for path in options.paths:
+    for model in list_models(options.into, [str(path) for path in options.paths], options.zoo, dict(options.dim)):
         try:
-            result = measure_model(path, options)
-            print(f"{path.name:40} cpu {result['cpu_ms']:9.3f} ms  plug-in {result['plugin_ms']:9.3f} ms  {result['speed_up']:5.2f}x"
-                  f"  load {result['cpu_load_ms']:.0f} and {result['plugin_load_ms']:.0f} ms  difference {result['difference']:.1e}", flush=True)
+            result = measure_model(model, options)
+            show_model(model.name, result)
         except Exception as error:
             result = {"error": str(error)}
-            print(f"{path.name:40} {' '.join(str(error).split())[:300]}", flush=True)
-        results.append({"model": path.name, **result})
-    ratios = [result["speed_up"] for result in results if "speed_up" in result]
-    if ratios:
-        print(f"geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.3f}x of {len(ratios)}, least {min(ratios):.2f}x")
+            print(f"{model.name:32} {' '.join(str(error).split())[:200]}", flush=True)
+        results.append({"model": model.name, **result})
+    measured = [result for result in results if "times" in result]
+    for time_of in ("median", "least", "processor") if measured else ():
+        ratios = [ratio(result, time_of) for result in measured]
+        print(f"{time_of}: geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.3f}x of {len(ratios)}, "
+              f"least {min(ratios):.2f}x")
     return results
 
 
@@ -160,17 +188,11 @@ def measure_calls(options):
     tensor = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xyz"]
     model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "call", tensor[:2], tensor[2:]),
                               opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
-    x = numpy.ones(4, "f")
-    results = {}
     sessions = {"plugin": onnxruntime.InferenceSession(model, plugin_options(1)),
                 "cpu": onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])}
-    rounds = {provider: [] for provider in sessions}
-    for _ in range(options.rounds):
-        for provider, session in sessions.items():
-            rounds[provider].append(1e3 * measure(session, {"x": x, "y": x}, options.seconds))
-    for provider, medians in rounds.items():
-        results[provider] = statistics.median(medians)
-        print(f"{provider}: {results[provider]:.2f} µs")
+    results = measure_in_turn(sessions, dict.fromkeys("xy", numpy.ones(4, "f")), options)
+    for provider, times in results.items():
+        print(f"{provider}: " + ", ".join(f"{name} {1e3 * taken:.2f} µs" for name, taken in times.items()))
     return results
 
 
@@ -185,12 +207,13 @@ def main():
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--library", default=LIBRARY)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--into", type=Path, default=LIBRARY.parent / "peers", help="where the models of bench/peers are kept")
+    parser.add_argument("--zoo", type=Path, metavar="SCRIPT", help="makes the models whose .onnx files stand beside it")
     parser.add_argument("--dim", action="append", type=parse_dim, default=[])
     parser.add_argument("--json")
     options = parser.parse_args()
-    options.dims, options.shapes, options.values, options.below = dict(options.dim), {}, {}, {}
     onnxruntime.register_execution_provider_library("tenon", str(options.library))
     results = {"cases": run_cases, "models": run_models, "call": measure_calls}[options.what](options)
     if options.json:
