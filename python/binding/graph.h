@@ -96,6 +96,9 @@ inline const NodeHandle& handle_of(nb::handle object) { return *nb::inst_ptr<Nod
 // Those of nodes in lists of lists; None is none.
 std::vector<Value> values_in(nb::handle object);
 
+// tenon.TensorType.
+nb::object type_object(const Type& type);
+
 void bind_graph(nb::module_& module);
 void bind_nodes(nb::module_& module);
 

@@ -6,6 +6,7 @@
 #include <tenon/extend.hpp>
 
 #include "base/error.h"
+#include "binding/added_ops.h"
 #include "binding/graph.h"
 #include "binding/model.h"
 #include "binding/passes.h"
@@ -66,6 +67,7 @@ NB_MODULE(_tenon, module) {
   bind_array(module);
   bind_graph(module);
   bind_passes(module);
+  bind_added_ops(module);
   bind_program(module);
   bind_model(module);
   bind_torch_graph(module);

@@ -130,12 +130,11 @@ nb::dict users_of(const NodeHandle& handle) {
   return users;
 }
 
-nb::object shape_of(const NodeHandle& handle) {
-  const Value value = handle.value();
-  if (!value.type().is_tensor() || !value.shape().ranked())
+nb::object shape_of(const Type& type) {
+  if (!type.is_tensor() || !type.as_tensor().shape.ranked())
     return nb::none();
   nb::list sizes;
-  for (const Dim& dim : value.shape().dims())
+  for (const Dim& dim : type.as_tensor().shape.dims())
     if (const std::optional<int64_t> size = dim.constant())
       sizes.append(*size);
     else
@@ -143,8 +142,7 @@ nb::object shape_of(const NodeHandle& handle) {
   return nb::tuple(sizes);
 }
 
-std::optional<std::string> dtype_of(const NodeHandle& handle) {
-  const Type& type = handle.value().type();
+std::optional<std::string> dtype_of(const Type& type) {
   return type.is_tensor() ? std::optional(std::string(name(type.as_tensor().dtype))) : std::nullopt;
 }
 
@@ -158,20 +156,19 @@ nb::object known_elements(const NodeHandle& handle) {
 }
 
 // tenon.TensorType of a value; a tuple of them where there are several.
-nb::object type_object(const NodeHandle& handle) {
-  const nb::object make = nb::module_::import_("tenon._graph").attr("TensorType");
+nb::object types_of(const NodeHandle& handle) {
   if (handle.is_value())
-    return make(to_string(handle.value().type()), dtype_of(handle), shape_of(handle));
+    return type_object(handle.value().type());
   nb::list types;
   for (Value value :
        handle.kind() == NodeHandle::Kind::Output ? handle.node()->operands() : handle.node()->results())
-    types.append(type_object(handle_of(handle.graph()->handle(value))));
+    types.append(type_object(value.type()));
   return nb::tuple(types);
 }
 
 nb::dict meta_of(const NodeHandle& handle) {
   nb::dict meta = handle.graph()->meta(handle.key());
-  meta["val"] = type_object(handle);
+  meta["val"] = types_of(handle);
   return meta;
 }
 
@@ -259,6 +256,11 @@ PyType_Slot node_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_no
 
 }  // namespace
 
+nb::object type_object(const Type& type) {
+  static const auto& make = *new nb::object(nb::module_::import_("tenon._graph").attr("TensorType"));
+  return make(to_string(type), dtype_of(type), shape_of(type));
+}
+
 void bind_nodes(nb::module_& module) {
   nb::class_<NodeHandle>(
       module, "Node", nb::type_slots(node_slots),
@@ -278,8 +280,10 @@ void bind_nodes(nb::module_& module) {
       .def_prop_ro(
           "type", [](const NodeHandle& node) { return to_string(node.value().type()); },
           "Such as f32[batch,128].")
-      .def_prop_ro("dtype", dtype_of)
-      .def_prop_ro("shape", shape_of, "Integers, and expressions as strings; None where the rank is unknown.")
+      .def_prop_ro("dtype", [](const NodeHandle& node) { return dtype_of(node.value().type()); })
+      .def_prop_ro(
+          "shape", [](const NodeHandle& node) { return shape_of(node.value().type()); },
+          "Integers, and expressions as strings; None where the rank is unknown.")
       .def_prop_ro("elements", known_elements, "Where they are known before the graph runs, else None.")
       .def_prop_ro(
           "sources",

@@ -5,11 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
-#include <set>
-
 #include "base/error.h"
-#include "binding/graph.h"
+#include "binding/functions.h"
 #include "ir/parse.h"
 
 namespace tenon::python {
@@ -23,22 +20,6 @@ std::vector<Pass> pipeline_with(const AddedPasses& added) {
 
 namespace {
 
-// Passes name their texts by views, which must live as long as any copy of them.
-std::string_view interned(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> texts;
-  const std::lock_guard lock(mutex);
-  return *texts.insert(text).first;
-}
-
-// A function of Python's, which is called and let go with the GIL held, whoever calls and lets go.
-std::shared_ptr<nb::object> kept(nb::object function) {
-  return {new nb::object(std::move(function)), [](nb::object* object) {
-            const nb::gil_scoped_acquire acquired;
-            delete object;
-          }};
-}
-
 Numerics parse_numerics(const std::string& word) {
   for (const Numerics each :
        {Numerics::BitExact, Numerics::Reassociates, Numerics::AssumesFinite, Numerics::ChangesPrecision})
@@ -48,37 +29,11 @@ Numerics parse_numerics(const std::string& word) {
                    word);
 }
 
-// What a graph lends to a function of Python's for the time of a call.
-class Lent {
- public:
-  explicit Lent(Graph& graph) : handle_(std::make_shared<EditedGraph>(graph)) {}
-  ~Lent() { handle_->end(); }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
-  const GraphHandle& operator*() const { return handle_; }
-
- private:
-  GraphHandle handle_;
-};
-
 // What a pass says that it rewrote, or left alone.
 Node& operation_of(const NodeHandle& handle) {
   if (handle.node() == nullptr)
     throw user_error("{} is no operation: a pass rewrites those", handle.describe());
   return *handle.node();
-}
-
-Value value_of(nb::handle object, const GraphHandle& graph) {
-  if (object.is_none())
-    return {};
-  if (!nb::isinstance<NodeHandle>(object))
-    throw user_error("a function of a rule returns nodes of the graph, but this one returns a {}",
-                     nb::cast<std::string>(
-                         nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
-  const auto* const handle = nb::inst_ptr<NodeHandle>(object);
-  if (handle->graph() != graph.get())
-    throw user_error("a function of a rule returns a node of another graph");
-  return handle->value();
 }
 
 // One of a rule's two functions.
@@ -91,13 +46,7 @@ auto traced(nb::object function) {
     for (Value value : values)
       arguments.append((*graph)->handle(value));
     const nb::object result = (*function)(*nb::tuple(arguments));
-    std::vector<Value> outputs;
-    if (nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result))
-      for (nb::handle each : result)
-        outputs.push_back(value_of(each, *graph));
-    else
-      outputs.push_back(value_of(result, *graph));
-    return outputs;
+    return returned_values(result, *graph);
   };
 }
 

@@ -73,6 +73,20 @@ std::optional<nb::python_error>& kept_error() {
   return kept;
 }
 
+// Whether this thread runs a program, which ends where it would catch what is kept.
+thread_local bool is_running = false;
+
+class Running {
+ public:
+  Running() { is_running = true; }
+  ~Running() { is_running = before_; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  bool before_ = is_running;  // a function of Python's may run a program itself
+};
+
 // Of a run that failed.
 void throw_kept_error() {
   if (!kept_error())
@@ -84,7 +98,10 @@ void throw_kept_error() {
 
 }  // namespace
 
-void keep_python_error(const nb::python_error& error) { kept_error().emplace(error); }
+void keep_python_error(const nb::python_error& error) {
+  if (is_running)
+    kept_error().emplace(error);
+}
 
 void Program::overwrite(const std::vector<std::pair<size_t, size_t>>& pairs) {
   const runtime::Program& program = executor().program();
@@ -212,6 +229,7 @@ class Program::Call {
     {
       const nb::gil_scoped_release released;
       const std::shared_lock lock(constants_);
+      const Running running;
       status = tenon_run(&program_, inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(), &how);
     }
     if (status != TENON_OK)
@@ -338,6 +356,7 @@ nb::object Program::run_data(nb::handle arguments, const runtime::RunOptions& op
   try {
     const nb::gil_scoped_release released;
     const std::shared_lock lock(constants_);
+    const Running running;
     results = executor().run(data, options);
   } catch (...) {
     throw_kept_error();

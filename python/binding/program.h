@@ -52,7 +52,8 @@ class Program {
   mutable std::vector<std::unique_ptr<Call>> idle_calls_;  // taken and given back under the GIL
 };
 
-// Of a function of Python's that a program of this thread calls: it leaves the run that it ends.
+// Of a function of Python's that a program of this thread calls: it leaves the run that it ends. Where none
+// runs, it leaves by itself.
 void keep_python_error(const nb::python_error& error);
 
 void bind_program(nb::module_& module);

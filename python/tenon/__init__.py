@@ -7,6 +7,7 @@
 """
 
 from tenon._model import Benchmark, Culprit, Model, Optimization, Port, Report, Verification, compile, load, trace
+from tenon._added_ops import add_op
 from tenon._check import PassChecks, Timings, benchmark, verify_pass
 from tenon._passes import Pass, Rule, graph_pass, using
 from tenon._tenon import Array, Graph, Journal, Node, Program, Value
@@ -21,6 +22,6 @@ __version__ = _version()
 __all__ = [
     "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Journal", "Model", "Node", "Optimization", "Pass", "PassChecks", "Port",
     "Program", "Report", "Rule", "TensorType", "Timings", "UnsupportedError", "UserError", "Value",
-    "Verification", "benchmark", "compile", "graph_pass",
+    "Verification", "add_op", "benchmark", "compile", "graph_pass",
     "load", "ops", "show_config", "trace", "using", "verify_pass",
 ]

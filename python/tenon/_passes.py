@@ -30,9 +30,9 @@ def using(*added: Rule | Pass) -> Iterator[None]:
 
 
 def _with_note(function: Callable[..., Any], note: str) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args)
+            return function(*args, **kwargs)
         except Exception as error:
             error.add_note(note)
             raise

@@ -32,7 +32,7 @@ class Op:
         return f"ops.{self.name}"
 
 
-_names = frozenset(_tenon.op_names())
+_names = set(_tenon.op_names())
 
 
 def __getattr__(name: str) -> Op:

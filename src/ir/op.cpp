@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <shared_mutex>
 
 #include "base/edit_distance.h"
 #include "base/error.h"
@@ -75,21 +77,29 @@ std::string OpDef::signature() const {
 
 namespace {
 
-std::map<std::string_view, const OpDef*>& registry() {
-  static std::map<std::string_view, const OpDef*> ops;
-  return ops;
+// Ops may be added while others are looked up.
+struct Registry {
+  std::shared_mutex mutex;
+  std::map<std::string_view, const OpDef*> ops;
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
 }
 
 }  // namespace
 
 void register_op(const OpDef& op) {
   CHECK(op.infer != nullptr && op.eval != nullptr, "op {} lacks infer or eval", op.name);
-  CHECK(registry().emplace(op.name, &op).second, "op {} is registered twice", op.name);
+  const std::lock_guard lock(registry().mutex);
+  CHECK(registry().ops.emplace(op.name, &op).second, "op {} is registered twice", op.name);
 }
 
 const OpDef* find_op(std::string_view name) {
-  const auto it = registry().find(name);
-  return it == registry().end() ? nullptr : it->second;
+  const std::shared_lock lock(registry().mutex);
+  const auto it = registry().ops.find(name);
+  return it == registry().ops.end() ? nullptr : it->second;
 }
 
 const OpDef& require_op(std::string_view name) {
@@ -99,8 +109,9 @@ const OpDef& require_op(std::string_view name) {
 }
 
 std::vector<const OpDef*> registered_ops() {
+  const std::shared_lock lock(registry().mutex);
   std::vector<const OpDef*> ops;
-  for (const auto& [name, op] : registry())
+  for (const auto& [name, op] : registry().ops)
     ops.push_back(op);
   return ops;
 }

@@ -87,6 +87,14 @@ TEST(Extend, TellsOfOpsThatCannotBeAdded) {
         add_op(kOp);
       },
       "tenon: there is an op \"my_op\" already\n");
+  expect_refused(
+      [] {
+        OpDef other = kOp;
+        other.name = "my_other_op";
+        add_op(kOp, {.domain = "com.acme", .op_type = "Mine"});
+        add_op(other, {.domain = "com.acme", .op_type = "Mine"});
+      },
+      "tenon: the op \"my_other_op\" that is added cannot be com.acme.Mine in ONNX, which is read already\n");
 }
 
 // What a program that has the rule prints for these arguments.

@@ -19,6 +19,9 @@ struct OnnxName {
 // anything else runs, and with texts that live as long as it does. As it is called where nobody catches
 // errors, the first mistake is kept until command_line tells of it.
 void add_op(OpDef op, const OnnxName& in_onnx = {});
+// The same, but a mistake is thrown at once, and it may be called while other threads work. Returns the
+// declaration that graphs refer to.
+const OpDef& add_op_or_throw(OpDef op, const OnnxName& in_onnx);
 
 namespace onnx {
 

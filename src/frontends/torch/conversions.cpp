@@ -1,8 +1,11 @@
 #include "frontends/torch/conversions.h"
 
 #include <map>
+#include <mutex>
+#include <shared_mutex>
 
 #include "base/error.h"
+#include "frontends/torch/added_ops.h"
 #include "frontends/torch/families.h"
 
 namespace tenon::torch {
@@ -27,12 +30,81 @@ const std::map<std::string_view, const Conversion*>& table() {
   return conversions;
 }
 
+struct AddedConversion {
+  const OpDef* op = nullptr;
+  Conversion conversion = {};
+};
+
+struct AddedConversions {
+  std::shared_mutex mutex;
+  std::map<std::string, AddedConversion, std::less<>> by_name;  // which the conversions view
+};
+
+AddedConversions& added() {
+  static AddedConversions all;
+  return all;
+}
+
 const Conversion* find(std::string_view op) {
-  const auto it = table().find(op);
-  return it == table().end() ? nullptr : it->second;
+  if (const auto it = table().find(op); it != table().end())
+    return it->second;
+  const std::shared_lock lock(added().mutex);
+  const auto it = added().by_name.find(op);
+  return it == added().by_name.end() ? nullptr : &it->second.conversion;
+}
+
+Attribute attribute_of(const NodeView& n, const AttributeDecl& decl) {
+  switch (decl.kind) {
+    case AttributeKind::Bool:
+      return n.flag(decl.name, false);
+    case AttributeKind::Int:
+      return n.integer(decl.name);
+    case AttributeKind::Float:
+      return n.real(decl.name);
+    case AttributeKind::String:
+      return n.text(decl.name);
+    case AttributeKind::Ints:
+      return n.integers(decl.name);
+    case AttributeKind::Floats:
+      return n.reals(decl.name);
+    case AttributeKind::Strings:
+      return n.texts(decl.name);
+    default:
+      throw unsupported("{}: attribute {} is of a kind that PyTorch does not have", n.op(), decl.name);
+  }
+}
+
+// A node of an op that was added, by the names of its operands and attributes.
+std::vector<Value> convert_added(const OpDef& op, const NodeView& n) {
+  std::vector<Operand> operands;
+  for (const OperandDecl& decl : op.operands)
+    if (decl.arity == Arity::Many)
+      operands.emplace_back(decl.name, n.tensors(decl.name));
+    else
+      operands.emplace_back(decl.name,
+                            decl.arity == Arity::One ? n.tensor(decl.name) : n.maybe_tensor(decl.name));
+  Attributes attributes;
+  for (const AttributeDecl& decl : op.attributes)
+    if (n.has(decl.name))
+      attributes.emplace(decl.name, attribute_of(n, decl));
+  return n.graph().create(op, std::move(operands), std::move(attributes))->results();
 }
 
 }  // namespace
+
+void add_torch_name(const OpDef& op, std::string_view name) {
+  const size_t colons = name.find("::");
+  if (colons == std::string_view::npos || name.substr(0, colons) == "aten" || name.find('.') != name.npos)
+    throw user_error("an op that is added is called NAMESPACE::NAME in PyTorch, but not {}", name);
+  const std::lock_guard lock(added().mutex);
+  const auto [it, is_new] =
+      added().by_name.try_emplace(fmt::format("{}.{}", name.substr(0, colons), name.substr(colons + 2)));
+  if (!is_new && it->second.op != &op)
+    throw user_error("PyTorch's {} is read as the op {} already", name, it->second.op->name);
+  it->second = {.op = &op, .conversion = {.op = it->first, .convert = [&op](const NodeView& n) {
+                                            return convert_added(op, n);
+                                          }}};
+}
 
 std::string op_of(std::string_view target) {
   for (std::string_view prefix : {"torch.ops.aten.", "torch.ops."})
