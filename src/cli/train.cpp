@@ -227,8 +227,7 @@ class Trainer {
     std::string text = describe(step);
     const std::shared_ptr<const runtime::Executor> executor = compile();
     runtime::StatefulRun run(executor, pairs_of(step), start_.state);
-    text += fmt::format("{} of {} updated in place{}\n", run.in_place(), step.state.size(),
-                        run.in_place() < step.state.size() ? ", the others in two buffers in turn" : "");
+    text += fmt::format("updated in place: {} of {}\n", run.in_place(), step.state.size());
     if (training_.data().left_out() > 0)
       text += fmt::format("{} of each epoch left out, which fill no batch\n",
                           format_count(static_cast<uint64_t>(training_.data().left_out()), "example"));
@@ -376,11 +375,11 @@ void add_train(CLI::App& program) {
             "says the mean loss after so many steps: after each epoch where left out");
   add_numerics(*command, options->numerics);
   add_threads(*command, options->threads);
-  command->footer(
-      examples({"tenon train model.onnx --data train.npz --loss cross_entropy --epochs 5 -o trained.onnx",
-                "tenon train model.onnx --data train.npz --loss mse --optimizer sgd --momentum 0.9\n"
-                "    --learning-rate 0.01 --schedule cosine --warmup 100 --steps 2000 -o trained.onnx\n"
-                "    --checkpoint state.npz --checkpoint-every 100 --resume"}));
+  command->footer(examples(
+      {"tenon train docs/training/rings.tenon --data docs/training/rings.npz --loss cross_entropy -o a.onnx",
+       "tenon train docs/training/rings.tenon --data docs/training/rings.npz --loss cross_entropy --epochs "
+       "20 "
+       "--learning-rate 0.02 --schedule cosine --warmup 10 --checkpoint state.npz --resume"}));
   command->callback([options] {
     check_options(*options);
     Trainer(*options).train();

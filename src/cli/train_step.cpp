@@ -82,7 +82,7 @@ void add_train_step(CLI::App& program) {
               {".npz"});
   command->footer(
       examples({"tenon train-step builtin:tiny --loss mse --optimizer sgd",
-                "tenon train-step model.onnx --loss cross_entropy -o step.onnx --state state.npz"}));
+                "tenon train-step builtin:mlp_softmax --loss cross_entropy -o step.onnx --state state.npz"}));
   command->callback([options] { write_step(*options); });
 }
 

@@ -61,7 +61,7 @@ TEST_F(Train, SaysHowTheLossFalls) {
   EXPECT_EQ(outcome.status, 0) << outcome.error;
   const auto at = [&](const std::string& text) { return outcome.out.find(text) != std::string::npos; };
   EXPECT_TRUE(at("2 weights, 9 numbers; the state takes 116 B\n")) << outcome.out;
-  EXPECT_TRUE(at("7 of 7 updated in place")) << outcome.out;
+  EXPECT_TRUE(at("updated in place: 7 of 7\n")) << outcome.out;
   EXPECT_TRUE(at("6 examples of each epoch left out, which fill no batch\n")) << outcome.out;
   EXPECT_TRUE(at("epoch 15, step 60: loss ")) << outcome.out;
   EXPECT_TRUE(at("epoch 30, step 120: loss 0.0")) << outcome.out;
