@@ -35,14 +35,15 @@ std::vector<Value> update_each(const NodeView& n, size_t states, F&& update) {
 Value number(Value like, double value) { return scalar(like.graph(), like.dtype(), value); }
 
 // The norm's gradient is added to that of the loss.
-Value regularised(const NodeView& n, const std::vector<Value>& own) {
-  return with_decay(own[1], own[0], n.real("norm_coefficient", 0));
+Value regularised(const std::vector<Value>& own, double coefficient) {
+  return with_decay(own[1], own[0], coefficient);
 }
 
 std::vector<Value> convert_adagrad(const NodeView& n) {
   return update_each(n, 1, [&](Value rate, Value count, const std::vector<Value>& own) {
     const Value decayed = rate / (count * n.real("decay_factor", 0) + 1);
-    return update_by_adagrad(own[0], regularised(n, own), own[2], decayed, n.real("epsilon", 0));
+    return update_by_adagrad(own[0], regularised(own, n.real("norm_coefficient", 0)), own[2], decayed,
+                             n.real("epsilon", 0));
   });
 }
 
@@ -51,8 +52,9 @@ std::vector<Value> convert_adam(const NodeView& n) {
   return update_each(n, 2, [&](Value rate, Value count, const std::vector<Value>& own) {
     const Corrections by = corrections(count, options);
     const Value step = where(greater(count, number(count, 0)), rate * by.root / by.average, rate);
-    std::vector<Value> results = update_by_moments(own[0], regularised(n, own), own[2], own[3], step,
-                                                   number(own[0], n.real("epsilon", 0)), options);
+    std::vector<Value> results =
+        update_by_moments(own[0], regularised(own, n.real("norm_coefficient", 0)), own[2], own[3], step,
+                          number(own[0], n.real("epsilon", 0)), options);
     results.front() = results.front() * (1 - n.real("norm_coefficient_post", 0));
     return results;
   });
@@ -64,7 +66,8 @@ std::vector<Value> convert_momentum(const NodeView& n) {
                             .nesterov = n.translate<bool>("mode", {{"standard", false}, {"nesterov", true}})};
   return update_each(n, 1, [&](Value rate, Value count, const std::vector<Value>& own) {
     const Value weight = where(greater(count, number(count, 0)), number(count, beta), number(count, 1));
-    return update_by_momentum(own[0], regularised(n, own), own[2], rate, weight, options);
+    return update_by_momentum(own[0], regularised(own, n.real("norm_coefficient")), own[2], rate, weight,
+                              options);
   });
 }
 
