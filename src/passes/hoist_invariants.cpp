@@ -31,13 +31,21 @@ bool runs_at_least_once(const Node& loop) {
   return limit && limit->size() == 1 && limit->front() > 0;
 }
 
+bool is_constant(const Node& node) { return node.is("constant"); }
+
+// Bytes that are made larger. Products of bytes are known by it, and convert what they read for nothing.
+bool widens_bytes(const Node& node) {
+  if (!node.is("cast"))
+    return false;
+  const DType from = node.in("x").dtype();
+  return (from == DType::I8 || from == DType::U8) && info(node.result().dtype()).bytes > 1;
+}
+
 // The nodes of a body that can be computed before the loop, in order, with the constants that they take.
 struct Invariants {
   std::vector<Node*> nodes;
   std::vector<Value> wanted;  // what the rest of the body reads of them
 };
-
-bool is_constant(const Node& node) { return node.is("constant"); }
 
 Invariants find_invariants(const Graph& body, int64_t first_captured) {
   std::set<Node*> found;
@@ -53,7 +61,7 @@ Invariants find_invariants(const Graph& body, int64_t first_captured) {
   for (Node* node : body.nodes()) {
     const std::vector<Value> operands = node->operands();
     // What is made of constants alone is for folding.
-    if (is_constant(*node) || node->op().traits.random || !node->regions().empty() ||
+    if (is_constant(*node) || node->op().traits.random || !node->regions().empty() || widens_bytes(*node) ||
         std::all_of(operands.begin(), operands.end(), is_fixed) ||
         !std::all_of(operands.begin(), operands.end(), is_invariant))
       continue;

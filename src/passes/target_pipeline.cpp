@@ -31,6 +31,11 @@ auto plain(void (*pass)(Graph&, Journal&)) {
   return [pass](Graph& graph, Journal& journal, const TargetContext&) { pass(graph, journal); };
 }
 
+void run_compute_weights_of_bytes(Graph& graph, Journal& journal, const TargetContext&) {
+  if (graph.input_count() > 0)
+    compute_weights_of_bytes(graph, journal);
+}
+
 // In a graph without inputs, computing the weights would be all there is to do.
 void run_compute_weights(Graph& graph, Journal& journal, const TargetContext& context) {
   if (graph.input_count() > 0)
@@ -55,6 +60,9 @@ const std::vector<TargetPass>& target_passes() {
          decompose_ops(graph, journal, {"dequantize"});
        },
        "before dequantized-matmul, which matches products of dequantized operands"},
+      {"compute-weights", "moves bytes that depend on weights alone to the prepare part", "", always,
+       run_compute_weights_of_bytes,
+       "before passes that look for constant bytes: those of a recurrent layer are slices"},
       {"dequantized-matmul", "multiplies int8 operands and scales the i32 sums",
        "int8 dot products, numerics default or fast", has_int8_dot_products, plain(dequantized_matmul),
        "while dequantize is still one node"},

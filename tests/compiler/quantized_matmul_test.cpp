@@ -79,6 +79,36 @@ TEST(QuantizedMatmul, TakesSumsOfAnyLength) {
   expect_as_evaluated(*few);
 }
 
+// Of which those of a recurrent layer are one for each direction.
+TEST(QuantizedMatmul, TakesWeightsThatAreSlices) {
+  const std::unique_ptr<Graph> graph = read(R"(graph g(%q: u8[3,256], %w: i8[2,300,256]) {
+    %0 = constant(value=i64[1] {1}) %1 = constant(value=i64[1] {2})
+    %2 = slice(%w, %0, %1, axes=[0]) %3 = squeeze(%2, axes=[0]) %4 = transpose(%3, permutation=[1,0])
+    %a = cast(%q, to=i32) %b = cast(%4, to=i32) %y = matmul(%a, %b) return %y })");
+  EXPECT_TRUE(has(kernels_in(*graph), "dot_i8x4(")) << kernels_in(*graph);
+  expect_as_evaluated(*graph);
+}
+
+// x86 without VNNI adds products of pairs of words, in registers of each size.
+TEST(QuantizedMatmul, IsExactWithoutDotProducts) {
+  std::vector<std::string> lacking;
+  for (const char* more : {"vnni", "avx512", "avx"}) {
+    lacking.emplace_back(more);
+    compiler::CompileContext options = without_cache();
+    std::erase_if(options.target.features, [&](const std::string& feature) {
+      return std::ranges::any_of(
+          lacking, [&](const std::string& part) { return feature.find(part) != std::string::npos; });
+    });
+    expect_as_evaluated(*product("u8", "i8", "3", "0", 64), {}, options);
+    // All products are as large as can be.
+    expect_as_evaluated(*read(R"(graph g(%x: f32[5,64]) {
+      %0 = mul(%x, %x) %c = constant(value=f32[] {300}) %1 = add(%0, %c) %2 = constant(value=f32[] {255})
+      %3 = min(%1, %2) %q = cast(%3, to=u8) %a = cast(%q, to=i32)
+      %w = constant(value=i8[64,40] splat -128) %b = cast(%w, to=i32) %y = matmul(%a, %b) return %y })"),
+                        {}, options);
+  }
+}
+
 // Weights that were joined when products became one, with zero points for each column.
 TEST(QuantizedMatmul, TakesJoinedWeights) {
   for (const bool shifted : {false, true}) {

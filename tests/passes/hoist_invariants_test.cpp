@@ -45,6 +45,15 @@ TEST(HoistInvariants, LeavesWhatChangesOrIsRandom) {
     return %0 })");
 }
 
+TEST(HoistInvariants, LeavesBytesThatAreWidened) {
+  expect_unchanged(hoist_invariants, R"(graph g(%a: u8[1,4], %w: i8[4,4], %z: i8[]) {
+    %n = constant(value=i64[] {9})
+    %0 = while(%n, carried=[%a], captured=[%w, %z]) body(%i: i64[], %x: u8[1,4], %p: i8[4,4], %q: i8[]) {
+      %go = constant(value=bool[] {1}) %l = cast(%x, to=i32) %r = cast(%p, to=i32) %t = cast(%q, to=i32)
+      %s = sub(%r, %t) %m = matmul(%l, %s) %y = cast(%m, to=u8) return %go, %y }
+    return %0 })");
+}
+
 TEST(HoistInvariants, LeavesAModelThatCanNeverRun) {
   const Journal journal = expect_unchanged(hoist_invariants, R"(graph g(%s: f32[3,2], %x: f32[1,4,2]) {
     %0 = scan(scanned=[%s], captured=[%x], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0])

@@ -42,7 +42,35 @@ llvm::Value* call(Builder& builder, const Instruction& instruction, llvm::Value*
                                  {sums, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
 }
 
-// Without the instruction: byte by byte.
+// x86 without VNNI: the instruction that adds products of pairs of 16-bit integers, for so many sums at once.
+std::optional<Instruction> pairs_of_words_instruction(const Target& target, int64_t lanes) {
+  const bool is_x86 = target.architecture == Architecture::X86_64;
+  for (const auto& [possible, instruction] :
+       {std::pair{target.has("+avx512bw"), Instruction{llvm::Intrinsic::x86_avx512_pmaddw_d_512, 16}},
+        std::pair{target.has("+avx2"), Instruction{llvm::Intrinsic::x86_avx2_pmadd_wd, 8}},
+        std::pair{is_x86, Instruction{llvm::Intrinsic::x86_sse2_pmadd_wd, 4}}})
+    if (possible && lanes % instruction.lanes == 0)
+      return instruction;
+  return std::nullopt;
+}
+
+// Bytes at even places, and those at odd ones, as pairs of 16-bit integers.
+llvm::Value* add_pairs_of_words(Builder& builder, const Instruction& instruction, llvm::Value* sums,
+                                llvm::Value* a, llvm::Value* b) {
+  llvm::Type* words =
+      llvm::FixedVectorType::get(builder.getInt16Ty(), static_cast<unsigned>(2 * instruction.lanes));
+  a = builder.CreateBitCast(a, words);
+  b = builder.CreateBitCast(b, words);
+  const auto products = [&](llvm::Value* x, llvm::Value* y) {
+    return builder.CreateIntrinsic(instruction.intrinsic, {}, {x, y});
+  };
+  llvm::Value* even = products(builder.CreateAnd(a, llvm::ConstantInt::get(words, 0xff)),
+                               builder.CreateAShr(builder.CreateShl(b, kBits), kBits));
+  llvm::Value* odd = products(builder.CreateLShr(a, kBits), builder.CreateAShr(b, kBits));
+  return builder.CreateAdd(sums, builder.CreateAdd(even, odd));
+}
+
+// Without such instructions: byte by byte.
 llvm::Value* quantized_matmul(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b) {
   for (int i = 0; i < kBytes; ++i) {
     llvm::Value* unsigned_byte = builder.CreateAnd(builder.CreateLShr(a, static_cast<uint64_t>(kBits * i)),
@@ -60,13 +88,14 @@ llvm::Value* quantized_matmul(Builder& builder, llvm::Value* sums, llvm::Value* 
 llvm::Value* emit_dot_bytes(Builder& builder, llvm::Value* sums, llvm::Value* a, llvm::Value* b,
                             const Target& target) {
   const int64_t lanes = count_lanes(sums);
-  const std::optional<Instruction> instruction = instruction_of(target, lanes);
+  const std::optional<Instruction> dot = instruction_of(target, lanes);
+  const std::optional<Instruction> instruction = dot ? dot : pairs_of_words_instruction(target, lanes);
   if (!instruction || !std::has_single_bit(static_cast<uint64_t>(lanes)))
     return quantized_matmul(builder, sums, a, b);
-  return in_parts(builder, {sums, a, b}, lanes, instruction->lanes,
-                  [&](const std::vector<llvm::Value*>& part) {
-                    return call(builder, *instruction, part[0], part[1], part[2]);
-                  });
+  return in_parts(
+      builder, {sums, a, b}, lanes, instruction->lanes, [&](const std::vector<llvm::Value*>& part) {
+        return (dot ? call : add_pairs_of_words)(builder, *instruction, part[0], part[1], part[2]);
+      });
 }
 
 llvm::Value* emit_join_bytes(Builder& builder, std::span<llvm::Value* const> words) {

@@ -23,10 +23,12 @@ int64_t bytes_stored(const Literal& literal) {
   return literal.is_stored() ? literal.count() * info(literal.dtype()).bytes : 0;
 }
 
-// The nodes that only constants lead to.
+using Predicate = bool (*)(const Node&);
+
+// The nodes that only constants lead to, but those that stay.
 class Weights {
  public:
-  Weights(Graph& graph, bool keeps_halves) : graph_(graph), keeps_halves_(keeps_halves) {
+  Weights(Graph& graph, Predicate stays) : graph_(graph), stays_(stays) {
     for (const Node* node : graph.nodes())
       if (node->is("conv") || node->is("conv_transpose"))
         add_filters(node->in("w"));
@@ -110,8 +112,7 @@ class Weights {
   }
 
   bool is_computed(const Node& node) const {
-    if (node.op().traits.random || !node.regions().empty() || node.operand_count() == 0 ||
-        (keeps_halves_ && widens_halves(node)))
+    if (node.op().traits.random || !node.regions().empty() || node.operand_count() == 0 || stays_(node))
       return false;
     const std::vector<Value> operands = node.operands(), results = node.results();
     if (!std::all_of(operands.begin(), operands.end(),
@@ -147,11 +148,26 @@ class Weights {
   }
 
   Graph& graph_;
-  const bool keeps_halves_;
+  const Predicate stays_;
   std::set<const ValueData*> filters_;
   std::vector<Value> results_;  // that others use, and that are not computed yet
   std::map<const ValueData*, std::set<Value>> constants_behind_;
 };
+
+bool is_byte(Value value) {
+  return value.type().is_tensor() && (value.dtype() == DType::I8 || value.dtype() == DType::U8);
+}
+
+bool moves_bytes(const Node& node) {
+  return node.op().category == Category::Shape && std::ranges::all_of(node.results(), is_byte);
+}
+
+void compute(Graph& graph, Journal& journal, Predicate stays) {
+  Weights weights(graph, stays);
+  for (std::vector<Value> results = weights.take(); !results.empty() && journal.is_open();
+       results = weights.take())
+    weights.defer(results, journal);
+}
 
 }  // namespace
 
@@ -174,10 +190,12 @@ const ComputedWeight* computed_weight(const Literal& literal) {
 }
 
 void compute_weights(Graph& graph, Journal& journal, bool keeps_halves) {
-  Weights weights(graph, keeps_halves);
-  for (std::vector<Value> results = weights.take(); !results.empty() && journal.is_open();
-       results = weights.take())
-    weights.defer(results, journal);
+  compute(
+      graph, journal, keeps_halves ? widens_halves : [](const Node&) { return false; });
+}
+
+void compute_weights_of_bytes(Graph& graph, Journal& journal) {
+  compute(graph, journal, [](const Node& node) { return !moves_bytes(node); });
 }
 
 }  // namespace tenon

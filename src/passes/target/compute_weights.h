@@ -51,5 +51,7 @@ const ComputedWeight* computed_weight(const Literal& literal);
 // are made of, or four times as much for weights of convolutions. Halves may be kept as they are, rather than
 // converted to f32.
 void compute_weights(Graph& graph, Journal& journal, bool keeps_halves);
+// Only bytes, of nodes that move them.
+void compute_weights_of_bytes(Graph& graph, Journal& journal);
 
 }  // namespace tenon
