@@ -51,9 +51,8 @@ void run_convert_to_bf16(Graph& graph, Journal& journal, const TargetContext&) {
 
 const std::vector<TargetPass>& target_passes() {
   static const std::vector<TargetPass> passes = {
-      {"dft-to-matmul", "makes short Fourier transforms products with the matrix of the transform",
-       kMayReassociate, may_reassociate, plain(dft_to_matmul),
-       "before decompose-ops, which has no kernel for the transform"},
+      {"dft-to-matmul", "makes Fourier transforms products with the matrices of short ones", kMayReassociate,
+       may_reassociate, plain(dft_to_matmul), "before decompose-ops, which has no kernel for the transform"},
       {"decompose-ops", "replaces ops without a lowering by their decomposition, dequantize excepted",
        kMayReassociate, may_reassociate,
        [](Graph& graph, Journal& journal, const TargetContext&) {

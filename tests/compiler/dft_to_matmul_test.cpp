@@ -51,8 +51,42 @@ TEST(MultiplySignals, LeavesOutWhatIsCutOff) {
   EXPECT_EQ(widen<double>(y), (std::vector<double>{3, 0, -1, 0}));
 }
 
-TEST(MultiplySignals, LeavesLongOnesAndStrictNumericsAlone) {
-  EXPECT_TRUE(runs_by_reference(*transform("f32[2,516,1]", "axis=1")));
+// Lengths with one factor to split off, with several, and with large prime factors.
+TEST(MultiplySignals, FactorsLongOnes) {
+  for (const auto& [shape, attributes, length] :
+       {std::tuple{"[n,516,1]", "axis=1", "0"},
+        {"[n,1024,1]", "axis=1, onesided=true", "0"},
+        {"[2,700,n,2]", "axis=1, inverse=true", "0"},
+        {"[700,2]", "axis=0", "640"},
+        {"[n,700,1]", "axis=1, onesided=true", "1025"},
+        {"[n,321,2]", "axis=1, onesided=true, inverse=true", "0"},
+        {"[n,301,2]", "axis=1, onesided=true, inverse=true", "801"},
+        {"[2,6000,2]", "axis=1", "0"},
+        {"[n,521,1]", "axis=1, onesided=true", "0"},
+        {"[n,1031,2]", "axis=1, inverse=true", "0"},
+        {"[n,522,2]", "axis=1, onesided=true, inverse=true", "1042"}}) {
+    SCOPED_TRACE(fmt::format("{} {} {}", shape, attributes, length));
+    const std::unique_ptr<Graph> graph = transform(std::string("f32") + shape, attributes, length);
+    EXPECT_FALSE(runs_by_reference(*graph));
+    expect_as_evaluated(*graph, {{"n", 3}});
+  }
+  expect_as_evaluated(*transform("f64[n,1042,1]", "axis=1"), {{"n", 1}});
+}
+
+// The imaginary parts of what mirrors itself, and what is beyond half a spectrum.
+TEST(MultiplySignals, LeavesOutWhatAFactoredOneDoesNotLookAt) {
+  const std::unique_ptr<Graph> graph =
+      transform("f32[1,400,2]", "axis=1, onesided=true, inverse=true", "640");
+  Tensor x = numbers(DType::F32, {1, 400, 2}, 1);
+  const Tensor wanted = std::get<Tensor>(compile(*graph, without_cache())->run({x}).front());
+  const std::span<float> elements = x.mutable_data<float>();
+  elements[1] = elements[641] = elements[642] = elements[799] = INFINITY;
+  const Tensor y = std::get<Tensor>(compile(*graph, without_cache())->run({x}).front());
+  EXPECT_EQ(widen<double>(y), widen<double>(wanted));
+}
+
+TEST(MultiplySignals, LeavesDynamicLengthsAndStrictNumericsAlone) {
+  EXPECT_TRUE(runs_by_reference(*transform("f32[1,1048577,1]", "axis=1")));
   EXPECT_TRUE(runs_by_reference(*transform("f32[2,n,1]", "axis=1")));
   EXPECT_TRUE(runs_by_reference(*transform("f32[2,20,1]", "axis=1"), NumericsBudget::Strict));
 }

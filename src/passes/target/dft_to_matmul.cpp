@@ -2,70 +2,48 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "ir/evaluate.h"
 #include "ops/binary.h"
 #include "ops/data.h"
-#include "ops/linear.h"
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "ops/shapes.h"
 #include "ops/slice.h"
+#include "passes/target/factored_dft.h"
 #include "tensor/wide.h"
 
 namespace tenon {
 namespace {
 
-constexpr int64_t kMostNumbers = 512;  // of a signal and of its spectrum, real and imaginary
+constexpr int64_t kLongest = 1 << 20;  // signal that is transformed here: constants are as long
 
-// Real and imaginary parts of signals and spectra interleaved: a column for each number of the spectrum.
-struct Matrix {
-  std::vector<double> numbers;
-  int64_t rows, columns, parts;  // so many of the columns are one number of the spectrum
-
-  // Whether any number of a row, or of a column, is other than 0.
-  std::vector<int64_t> rows_that_count() const {
-    std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
-    for (size_t i = 0; i < numbers.size(); ++i)
-      counts[i / static_cast<size_t>(columns)] |= numbers[i] != 0;
-    return counts;
-  }
-  std::vector<int64_t> columns_that_count() const {
-    std::vector<int64_t> counts(static_cast<size_t>(columns), 0);
-    for (size_t i = 0; i < numbers.size(); ++i)
-      counts[i % static_cast<size_t>(columns)] |= numbers[i] != 0;
-    return counts;
-  }
+// A transform along the last axis but one, the last being of parts.
+struct Lengths {
+  int64_t given, signal, result;
 };
 
-// The transforms of all unit signals, by the reference: of a graph of its own.
-std::optional<Matrix> matrix_of(const Node& dft, int64_t length, int64_t parts) {
-  const int64_t count = length * parts;
-  std::vector<double> ones(static_cast<size_t>(count * count), 0);
-  for (int64_t i = 0; i < count; ++i)
-    ones[static_cast<size_t>(i * count + i)] = 1;
-  Graph graph("units");
-  Attributes attributes = dft.attributes();
-  attributes.insert_or_assign("axis", int64_t{1});
-  std::vector<Operand> operands = {
-      {"x", constant(graph, narrow<double>(DType::F64, {count, length, parts}, ones))}};
-  if (dft.has("length"))
-    operands.emplace_back("length", int_vector(graph, {*known_number(dft, "length").constant()}));
-  graph.set_outputs(graph.create("dft", std::move(operands), std::move(attributes))->results());
-  try {
-    const Tensor spectra = evaluate(graph, {}).front().tensor();
-    return Matrix{widen<double>(spectra), count, spectra.count() / count, spectra.extents().back()};
-  } catch (const UserError&) {
-    return std::nullopt;  // running the model will say so
-  }
+// A real signal is the real part of what the first half of its spectrum gives, if all but what mirrors itself
+// counts twice. What mirrors itself is real, whatever is given for its imaginary part.
+Value half_of_spectrum(Value x, int64_t signal) {
+  const int64_t count = *x.dim(-2).constant();
+  std::vector<double> weights(static_cast<size_t>(count), 2);
+  std::vector<int64_t> counts(static_cast<size_t>(2 * count), 1);
+  for (const int64_t k : {int64_t{0}, signal / 2})
+    if (2 * k % signal == 0 && k < count) {
+      weights[static_cast<size_t>(k)] = 1;
+      counts[static_cast<size_t>(2 * k + 1)] = 0;
+    }
+  Graph& graph = x.graph();
+  const Value mask = constant(graph, narrow<int64_t>(DType::Bool, {count, 2}, counts));
+  return where(mask, x, scalar(graph, x.dtype(), 0)) *
+         constant(graph, narrow<double>(x.dtype(), {count, 1}, weights));
 }
 
-// 0 in place of what does not count: the matrix has zeros there, but not everything times 0 is 0.
-Value only_what_counts(Value x, const std::vector<int64_t>& counts) {
-  if (std::ranges::count(counts, 0) == 0)
-    return x;
-  const Tensor mask = narrow<int64_t>(DType::Bool, {std::ssize(counts)}, counts);
-  return where(constant(x.graph(), mask), x, scalar(x.graph(), x.dtype(), 0));
+Value multiplied(const Node& dft, Value x, const Lengths& lengths) {
+  const bool inverse = dft.attr("inverse"), real_result = inverse && dft.attr("onesided");
+  x = slice(x, -2, 0, std::min(lengths.given, real_result ? lengths.signal / 2 + 1 : lengths.signal));
+  if (real_result)
+    x = half_of_spectrum(x, lengths.signal);
+  return factored_dft(transpose_last_two(x), {lengths.signal, lengths.result, real_result ? 1 : 2}, inverse);
 }
 
 std::optional<Value> product_for(const Node& dft) {
@@ -74,17 +52,17 @@ std::optional<Value> product_for(const Node& dft) {
       (dft.has("length") && !known_number(dft, "length").is_constant()))
     return std::nullopt;
   const int64_t axis = checked_axis("dft", dft.attr("axis"), x.rank());
-  const std::optional<int64_t> length = x.dim(axis).constant(), parts = x.dim(-1).constant(),
+  const std::optional<int64_t> given = x.dim(axis).constant(), parts = x.dim(-1).constant(),
                                result = dft.result().dim(axis).constant();
-  if (!length || !parts || !result || std::min({*length, *parts, *result}) < 1 ||
-      std::max(*length * *parts, *result) > kMostNumbers)
+  if (!given || !parts || !result || std::min({*given, *parts, *result}) < 1)
     return std::nullopt;
-  const std::optional<Matrix> matrix = matrix_of(dft, *length, *parts);
-  if (!matrix)
+  const int64_t signal = dft.has("length") ? *known_number(dft, "length").constant()
+                         : dft.attr("onesided") && dft.attr("inverse") ? *result
+                                                                       : *given;
+  if (signal > kLongest)
     return std::nullopt;
 
-  // The axis of the signal next to the last, so that both are one.
-  Graph& graph = x.graph();
+  // The axis of the signal next to the last.
   std::vector<int64_t> order, back(static_cast<size_t>(x.rank()));
   for (int64_t i = 0; i + 1 < x.rank(); ++i)
     if (i != axis)
@@ -92,19 +70,7 @@ std::optional<Value> product_for(const Node& dft) {
   order.insert(order.end(), {axis, x.rank() - 1});
   for (size_t i = 0; i < order.size(); ++i)
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  std::vector<Value> rows, spectra;
-  for (int64_t i = 0; i + 2 < x.rank(); ++i)
-    rows.push_back(size_along(x, order[static_cast<size_t>(i)]));
-  spectra = rows;
-  rows.push_back(int_vector(graph, {matrix->rows}));
-  spectra.push_back(int_vector(graph, {matrix->columns / matrix->parts, matrix->parts}));
-
-  const Value signals =
-      only_what_counts(reshape(transpose(x, order), concat(rows, 0)), matrix->rows_that_count());
-  const Value numbers =
-      constant(graph, narrow<double>(x.dtype(), {matrix->rows, matrix->columns}, matrix->numbers));
-  const Value y = only_what_counts(matmul(signals, numbers), matrix->columns_that_count());
-  return transpose(reshape(y, concat(spectra, 0)), back);
+  return transpose(multiplied(dft, transpose(x, order), {*given, signal, *result}), back);
 }
 
 }  // namespace
