@@ -33,12 +33,13 @@ bool runs_at_least_once(const Node& loop) {
 
 bool is_constant(const Node& node) { return node.is("constant"); }
 
-// Bytes that are made larger. Products of bytes are known by it, and convert what they read for nothing.
+// Bytes that are made larger integers. Products of bytes are known by it, and convert what they read for
+// nothing.
 bool widens_bytes(const Node& node) {
   if (!node.is("cast"))
     return false;
-  const DType from = node.in("x").dtype();
-  return (from == DType::I8 || from == DType::U8) && info(node.result().dtype()).bytes > 1;
+  const DType from = node.in("x").dtype(), to = node.result().dtype();
+  return (from == DType::I8 || from == DType::U8) && is_integer(to) && info(to).bytes > 1;
 }
 
 // The nodes of a body that can be computed before the loop, in order, with the constants that they take.

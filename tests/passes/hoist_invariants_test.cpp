@@ -54,6 +54,23 @@ TEST(HoistInvariants, LeavesBytesThatAreWidened) {
     return %0 })");
 }
 
+// For products of floats.
+TEST(HoistInvariants, HoistsWeightsThatAreDequantized) {
+  expect_pass(hoist_invariants, R"(graph g(%a: f32[1,4], %w: i8[4,4], %s: f32[]) {
+    %n = constant(value=i64[] {9})
+    %0 = while(%n, carried=[%a], captured=[%w, %s]) body(%i: i64[], %x: f32[1,4], %p: i8[4,4], %q: f32[]) {
+      %go = constant(value=bool[] {1}) %r = cast(%p, to=f32) %m = mul(%r, %q) %y = matmul(%x, %m)
+      return %go, %y }
+    return %0 })",
+              R"(graph g(%a: f32[1,4], %w: i8[4,4], %s: f32[]) {
+    %n = constant(value=i64[] {9}) %r = cast(%w, to=f32) %m = mul(%r, %s)
+    %0 = while(%n, carried=[%a], captured=[%w, %s, %m])
+      body(%i: i64[], %x: f32[1,4], %p: i8[4,4], %q: f32[], %o: f32[4,4]) {
+      %go = constant(value=bool[] {1}) %y = matmul(%x, %o)
+      return %go, %y }
+    return %0 })");
+}
+
 TEST(HoistInvariants, LeavesAModelThatCanNeverRun) {
   const Journal journal = expect_unchanged(hoist_invariants, R"(graph g(%s: f32[3,2], %x: f32[1,4,2]) {
     %0 = scan(scanned=[%s], captured=[%x], axes=[0], reversed=[0], output_axes=[0], output_reversed=[0])
