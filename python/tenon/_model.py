@@ -354,7 +354,7 @@ _tenon.Program.__repr__ = lambda self: f"<tenon.Program: {_signature(self)}>"
 
 def load(
     model: Any,
-    args: Sequence[Any] | None = None,
+    args: Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     dynamic: Any = None,
     name: str | None = None,
@@ -363,7 +363,7 @@ def load(
     """Reads a model: the path of a .onnx, .pt2 or .tenon file, builtin:NAME, an onnx.ModelProto, a torch
     ExportedProgram, or the bytes of such a file, whose kind the ending of `name` then says.
 
-    A torch.nn.Module, or torch.fx.GraphModule, is traced by torch.export with the example inputs args, whose sizes
+    A torch.nn.Module, or torch.fx.GraphModule, is traced by torch.export with the example inputs args, in order or by name, whose sizes
     vary as dynamic says (see compile).
 
     A model in memory whose weights are in files of their own wants the folder where these are.
@@ -404,7 +404,7 @@ def load(
 
 def compile(
     model: Any,
-    args: Sequence[Any] | None = None,
+    args: Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     dynamic: Any = None,
     sizes: Mapping[str, int] | None = None,
@@ -418,7 +418,7 @@ def compile(
     numpy, and get such tensors back; nothing is copied. Its .inputs and .outputs say what it takes and gives, and .model
     is what it was made of, to verify, measure or report on.
 
-    The model is what load takes, or a torch.nn.Module: then args are example inputs, by which torch.export traces it,
+    The model is what load takes, or a torch.nn.Module: then args are example inputs, in order or by name, by which torch.export traces it,
     and dynamic says which of their sizes may vary, as torch.export's dynamic_shapes does.
     sizes fixes dimensions by name. numerics is "default" (the same numbers but for rounding), "strict" (the optimiser
     changes no bit) or "fast". cache is a folder for generated code, "" for none; by default the user's.

@@ -103,3 +103,15 @@ def test_modules_take_arrays_and_memory_for_results():
     assert type(net(x.numpy())).__name__ == "ndarray"
     assert net.run(x, out=out, threads=1) is out
     torch.testing.assert_close(out, linear(x).detach())
+
+
+def test_example_inputs_may_be_named():
+    class Scale(torch.nn.Module):
+        def forward(self, x, factor, bias=None):
+            return x * factor if bias is None else x * factor + bias
+
+    x, factor = torch.randn(3, 4), torch.randn(4)
+    net = tenon.compile(Scale(), {"factor": factor, "x": x})
+    torch.testing.assert_close(net(x, factor), x * factor)
+    with pytest.raises(tenon.UserError, match="not those of Scale.forward"):
+        tenon.compile(Scale(), {"y": x, "factor": factor})

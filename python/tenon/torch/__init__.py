@@ -61,11 +61,16 @@ def export(module: torch.nn.Module, args: Sequence[Any], dynamic: Any = None) ->
 
 
 def trace_module(
-    module: torch.nn.Module, args: Sequence[Any] | None, dynamic: Any = None
+    module: torch.nn.Module, args: Sequence[Any] | Mapping[str, Any] | None, dynamic: Any = None
 ) -> tuple[torch.export.ExportedProgram, Model]:
     """What torch.export makes of a module with these inputs, and the model of it."""
     if args is None:
         raise UserError("a torch.nn.Module is traced with example inputs: pass them as a tuple, such as (x,)")
+    if isinstance(args, Mapping):
+        try:
+            args = inspect.signature(module.forward).bind(**args).args
+        except TypeError as error:
+            raise UserError(f"the example inputs are not those of {type(module).__name__}.forward: {error}") from None
     exported = export(module, (args,) if isinstance(args, torch.Tensor) else args, dynamic)
     model = load_exported(exported)
     names = _names(model, module, dynamic)
@@ -149,7 +154,7 @@ def _result(output: Any, computed: Iterator[Any]) -> Any:
 
 
 def compile_module(
-    module: torch.nn.Module, args: Sequence[Any] | None, dynamic: Any, options: Mapping[str, Any]
+    module: torch.nn.Module, args: Sequence[Any] | Mapping[str, Any] | None, dynamic: Any, options: Mapping[str, Any]
 ) -> CompiledModule:
     exported, model = trace_module(module, args, dynamic)
     return CompiledModule(model.compile(**options), model, exported, inspect.signature(module.forward))
