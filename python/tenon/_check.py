@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import html
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -144,6 +143,8 @@ class Timings:
     """How long calls take: medians and 95th percentiles in milliseconds."""
 
     def __init__(self, times: dict[str, list[float]], counts: dict[str, int] | None = None):
+        import statistics  # not with tenon: it takes a good part of the time that the rest does
+
         self.median_ms = {name: statistics.median(each) for name, each in times.items()}
         self.p95_ms = {name: sorted(each)[int(len(each) * 0.95)] for name, each in times.items()}
         self.repeats = {name: len(each) for name, each in times.items()}
