@@ -184,6 +184,16 @@ typedef struct tenon_compile_options {
   size_t dimension_count;
   tenon_device device; /* that runs it. Programs for a GPU need NVIDIA's driver and NVRTC, which are loaded
                           when they are first asked for; that they, or the GPU, are missing is an error. */
+  /* The rest is called while tenon_compile runs, one call at a time, but from any thread; NULL: not at all.
+   * What is passed lives as long as the call, which must not throw, and must not call Tenon with this model.
+   *
+   * on_progress is told of each step before it is done: of a pass, whose name `what` is, and of a kernel that
+   * code is generated for, "kernel". It is number `step`, from 1 on, of `steps` of its kind; 0: nobody knows
+   * how many there will be. on_remark is told of each optimisation that was declined, and why; `node` is the
+   * one that it was about. */
+  void (*on_progress)(void* user_data, const char* what, int64_t step, int64_t steps);
+  void (*on_remark)(void* user_data, const char* node, const char* pass, const char* reason);
+  void* user_data; /* passed to both */
 } tenon_compile_options;
 
 /* Optimises a model and compiles it for a device of this machine. The program does without the model from

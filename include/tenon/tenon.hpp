@@ -220,7 +220,10 @@ class Program {
         .cache_folder = options.cache_folder ? options.cache_folder->c_str() : nullptr,
         .dimensions = dimensions.data(),
         .dimension_count = dimensions.size(),
-        .device = options.device};
+        .device = options.device,
+        .on_progress = nullptr,
+        .on_remark = nullptr,
+        .user_data = nullptr};
     tenon_program* program = nullptr;
     throw_on_error(tenon_compile(model.get(), &given, &program));
     program_.reset(program);

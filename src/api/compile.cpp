@@ -56,6 +56,39 @@ std::unique_ptr<Graph> bind_all(const Graph& graph, const tenon_compile_options&
   return bound;
 }
 
+// Tells the caller how far compiling is.
+class Listener {
+ public:
+  explicit Listener(const tenon_compile_options& options) : options_(options) {}
+
+  PipelineOptions passes() {
+    PipelineOptions passes;
+    if (options_.on_progress != nullptr)
+      passes.before_pass = [this](const Pass& pass, int64_t) {
+        options_.on_progress(options_.user_data, std::string(pass.name).c_str(), ++passes_, 0);
+      };
+    return passes;
+  }
+
+  void listen(compiler::CompileContext& context) {
+    if (options_.on_progress != nullptr)
+      context.before_kernel = [this](int64_t kernels) {
+        options_.on_progress(options_.user_data, "kernel", ++kernels_, kernels);
+      };
+  }
+
+  void tell(const std::set<Remark>& remarks) const {
+    if (options_.on_remark != nullptr)
+      for (const Remark& remark : remarks)
+        options_.on_remark(options_.user_data, remark.node.c_str(), remark.pass.c_str(),
+                           remark.reason.c_str());
+  }
+
+ private:
+  const tenon_compile_options& options_;
+  int64_t passes_ = 0, kernels_ = 0;
+};
+
 }  // namespace
 
 tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options* options,
@@ -64,10 +97,13 @@ tenon_status tenon_compile(const tenon_model* model, const tenon_compile_options
     const Graph& loaded = *given(model, "model").graph;
     tenon_program*& made = given(program, "program");  // first, lest what is made is lost
     const tenon_compile_options asked = read_options(options);
-    const compiler::CompileContext context = context_of(asked);
+    compiler::CompileContext context = context_of(asked);
+    Listener listener(asked);
+    listener.listen(context);
     const std::unique_ptr<Graph> graph = bind_all(loaded, asked);
     Journal journal(context.numerics);
-    optimize(*graph, journal);
+    optimize(*graph, journal, listener.passes());
+    listener.tell(journal.remarks());
     made = new tenon_program(compiler::compile(*graph, context), asked.device);
   });
 }

@@ -202,6 +202,81 @@ TEST(Compile, NumericsDecideWhatTheOptimiserDoes) {
   EXPECT_TRUE(signbit_with(TENON_NUMERICS_FAST));
 }
 
+// --- callbacks ---
+
+struct Heard {
+  std::vector<std::string> progress, remarks;
+  int64_t last_kernel = 0, kernels = 0;
+
+  void listen(tenon_compile_options& options) {
+    options.user_data = this;
+    options.on_progress = [](void* user_data, const char* what, int64_t step, int64_t steps) {
+      Heard& heard = *static_cast<Heard*>(user_data);
+      heard.progress.emplace_back(what);
+      if (heard.progress.back() != "kernel") {
+        EXPECT_EQ(step, std::ssize(heard.progress));
+        EXPECT_EQ(steps, 0);
+        return;
+      }
+      EXPECT_EQ(step, ++heard.last_kernel);
+      heard.kernels = steps;
+    };
+    options.on_remark = [](void* user_data, const char* node, const char* pass, const char* reason) {
+      static_cast<Heard*>(user_data)->remarks.push_back(fmt::format("{}: {}: {}", node, pass, reason));
+    };
+  }
+};
+
+constexpr const char* kShared = R"(graph main(%x: f32[4,8], %w: f32[8,8], %v: f32[8,8]) {
+  %0 = matmul(%x, %w)
+  %1 = sin(%0)
+  %2 = matmul(%1, %v)
+  return %2
+})";
+
+TEST(Compile, TellsOfPassesThenOfKernels) {
+  tenon_compile_options options = default_options();
+  Heard heard;
+  heard.listen(options);
+  tenon_program* program = nullptr;
+  ASSERT_EQ(tenon_compile(load_text(kShared).get(), &options, &program), TENON_OK) << tenon_error_message();
+  const ProgramHandle owned(program);
+  EXPECT_TRUE(
+      std::ranges::is_partitioned(heard.progress, [](const std::string& what) { return what != "kernel"; }));
+  EXPECT_NE(std::ranges::find(heard.progress, "simplify"), heard.progress.end());
+  EXPECT_GT(heard.kernels, 0);
+  EXPECT_EQ(heard.last_kernel, heard.kernels);
+}
+
+TEST(Compile, TellsWhatWasDeclined) {
+  const auto remarks_on = [](const std::string& ones) {
+    const ModelHandle model = load_text("graph main(%a: f32[3]) { %1 = constant(value=f32" + ones +
+                                        ") %y = mul(%a, %1) from \"scale\" return %y }");
+    tenon_compile_options options = default_options();
+    Heard heard;
+    heard.listen(options);
+    tenon_program* program = nullptr;
+    EXPECT_EQ(tenon_compile(model.get(), &options, &program), TENON_OK) << tenon_error_message();
+    tenon_free_program(program);
+    return heard.remarks;
+  };
+  EXPECT_EQ(remarks_on("[2,1] {1, 1}"),
+            (std::vector<std::string>{"node \"scale\": normalise: the result would be f32[3], not f32[2,3]",
+                                      "node \"scale\": simplify: the result would be f32[3], not f32[2,3]"}));
+  EXPECT_TRUE(remarks_on("[] {1}").empty());
+}
+
+TEST(Compile, OptionsOfEarlierVersionsHearNothing) {
+  tenon_compile_options options = default_options();
+  Heard heard;
+  heard.listen(options);
+  options.struct_size = offsetof(tenon_compile_options, on_progress);
+  tenon_program* program = nullptr;
+  ASSERT_EQ(tenon_compile(load_text(kShared).get(), &options, &program), TENON_OK) << tenon_error_message();
+  const ProgramHandle owned(program);
+  EXPECT_TRUE(heard.progress.empty() && heard.remarks.empty());
+}
+
 TEST(Names, OfDtypes) {
   EXPECT_STREQ(tenon_dtype_name(TENON_BF16), "bf16");
   EXPECT_STREQ(tenon_dtype_name(TENON_C128), "c128");
