@@ -9,4 +9,4 @@ target_include_directories(tenon_ep SYSTEM PRIVATE ${ONNXRUNTIME_HEADERS})
 target_link_libraries(tenon_ep PRIVATE ${rooms_up_to_api})
 target_link_options(tenon_ep PRIVATE -s -Wl,--version-script=${symbols} -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--as-needed
                     -Wl,-z,defs -Wl,-z,nodelete $<$<BOOL:${LLD}>:-Wl,--icf=all>)
-install(TARGETS tenon_ep LIBRARY OPTIONAL)
+install(TARGETS tenon_ep LIBRARY OPTIONAL COMPONENT plugin)

@@ -23,5 +23,5 @@ foreach(target tenonrt tenon-run)
 endforeach()
 target_link_libraries(tenon-run PRIVATE ${STATIC_z})
 
-install(TARGETS tenonrt LIBRARY OPTIONAL)
-install(TARGETS tenon-run RUNTIME OPTIONAL)
+install(TARGETS tenonrt LIBRARY OPTIONAL COMPONENT runtime NAMELINK_COMPONENT runtime_dev)
+install(TARGETS tenon-run RUNTIME OPTIONAL COMPONENT tenon_run)

@@ -1,5 +1,5 @@
 # tenonConfig.cmake — what find_package(tenon) reads: it defines tenon::tenon, and tenon::runtime, libtenonrt. With COMPONENTS
-# runtime, the latter alone, and nothing is wanted that the former is linked with.
+# runtime, the latter alone, and nothing is wanted that the former is linked with. With either, tenon_add_model.
 set(TENON_LLVM @TENON_LLVM@)
 cmake_path(SET tenon_libraries NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../..)
 if(EXISTS ${tenon_libraries}/libtenonrt.so AND NOT TARGET tenon::runtime)
@@ -8,6 +8,13 @@ if(EXISTS ${tenon_libraries}/libtenonrt.so AND NOT TARGET tenon::runtime)
                         INTERFACE_INCLUDE_DIRECTORIES ${CMAKE_CURRENT_LIST_DIR}/@package_to_include@)
 endif()
 if(NOT "${tenon_FIND_COMPONENTS}" STREQUAL "runtime")
+  if(NOT EXISTS ${CMAKE_CURRENT_LIST_DIR}/tenonTargets.cmake)
+    set(tenon_FOUND FALSE)
+    set(tenon_NOT_FOUND_MESSAGE "the static library is not installed (libtenon-dev), only what COMPONENTS runtime asks for")
+    return()
+  endif()
   include(${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake)
   include(${CMAKE_CURRENT_LIST_DIR}/tenonTargets.cmake)
 endif()
+find_program(TENON_PROGRAM tenon HINTS ${CMAKE_CURRENT_LIST_DIR}/@package_to_programs@)
+include(${CMAKE_CURRENT_LIST_DIR}/tenonModel.cmake)
