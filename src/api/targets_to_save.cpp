@@ -7,30 +7,29 @@
 #include "target/words.h"
 
 namespace tenon::api {
-namespace {
 
-compiler::TargetToSave target_to_save(std::string_view name, const ContextOptions& options) {
-  compiler::TargetToSave made{.name = std::string(name), .context = default_context(options)};
-  if (name == kNativeTarget)
-    return made;
-  made.context.target = compile_target(name);
-  made.context.target.cores = this_machine().cores;  // which generate the code
-  made.context.tuning = {};                          // was measured here
-  return made;
+void add_target(std::vector<compiler::TargetToSave>& targets, std::string name,
+                const std::optional<Target>& machine, const ContextOptions& options) {
+  constexpr size_t kLongestName = 30;  // that fits into the names of sections
+  if (std::ranges::find(targets, name, &compiler::TargetToSave::name) != targets.end())
+    throw user_error("{} is named twice", name);
+  if (name.size() > kLongestName)
+    throw user_error("{}: a target has a name of at most {} letters", name, kLongestName);
+  compiler::TargetToSave made{.name = std::move(name), .context = default_context(options)};
+  if (machine) {
+    made.context.target = *machine;
+    made.context.target.cores = this_machine().cores;  // which generate the code
+    made.context.tuning = {};                          // was measured here
+  }
+  targets.push_back(std::move(made));
 }
 
-}  // namespace
-
 std::vector<compiler::TargetToSave> targets_to_save(std::string_view names, const ContextOptions& options) {
-  constexpr size_t kLongestName = 30;  // that fits into the names of sections
   std::vector<compiler::TargetToSave> targets;
   while (!names.empty()) {
     const std::string_view name = cut(names, ',');
-    if (std::ranges::find(targets, name, &compiler::TargetToSave::name) != targets.end())
-      throw user_error("{} is named twice", name);
-    if (name.size() > kLongestName)
-      throw user_error("{}: a target has a name of at most {} letters", name, kLongestName);
-    targets.push_back(target_to_save(name, options));
+    add_target(targets, std::string(name),
+               name == kNativeTarget ? std::nullopt : std::optional(compile_target(name)), options);
   }
   if (targets.empty())
     throw user_error("no target is named");

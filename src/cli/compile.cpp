@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/compile_model.h"
 #include "cli/load_model.h"
+#include "cli/machine_file.h"
 #include "cli/numbers.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -22,7 +23,9 @@ constexpr std::string_view kObjectExtension = ".o";
 
 struct Options {
   ModelArguments model;
-  std::string output, as = kProgram, numerics = "default", precision = "f32", targets = api::kNativeTarget;
+  std::string output, as = kProgram, numerics = "default", precision = "f32";
+  std::optional<std::string> targets;
+  std::vector<std::string> machines;  // that the program is for, as files
   int threads = 1;
 };
 
@@ -43,6 +46,25 @@ void check_output(const Options& options) {
     check_writable(output);
     refuse_overwriting(options.model, output);
   }
+}
+
+std::vector<compiler::TargetToSave> targets_to_save(const Options& options, NumericsBudget numerics) {
+  const api::ContextOptions context{.numerics = numerics,
+                                    .precision = parse_precision(options.precision),
+                                    .threads = options.threads,
+                                    .device = "cpu"};
+  std::vector<compiler::TargetToSave> targets;
+  if (options.targets || options.machines.empty())
+    with_context(
+        [] { return "--target"; },
+        [&] { targets = api::targets_to_save(options.targets.value_or(api::kNativeTarget), context); });
+  for (const std::string& file : options.machines) {
+    const Target machine = read_machine(file);
+    with_context(
+        [] { return "--like"; },
+        [&] { api::add_target(targets, std::filesystem::path(file).stem().string(), machine, context); });
+  }
+  return targets;
 }
 
 // The one that all targets have, for an object is of one.
@@ -119,14 +141,7 @@ void compile_and_save(const Options& options) {
   const std::unique_ptr<Graph> graph = model->clone();
   const NumericsBudget numerics = parse_numerics_budget(options.numerics);
   optimize_model(*graph, numerics);
-  std::vector<compiler::TargetToSave> targets = with_context(
-      [] { return "--target"; },
-      [&] {
-        return api::targets_to_save(options.targets, {.numerics = numerics,
-                                                      .precision = parse_precision(options.precision),
-                                                      .threads = options.threads,
-                                                      .device = "cpu"});
-      });
+  std::vector<compiler::TargetToSave> targets = targets_to_save(options, numerics);
   std::optional<Object> object;
   if (is_object(options))
     object.emplace(options, targets);
@@ -165,7 +180,13 @@ void add_compile(CLI::App& program) {
       ->add_option("--target", options->targets,
                    "the processors that it has code for, such as x86-64-v3,x86-64-v4,armv8.2+dotprod")
       ->option_text("NAME,…")
-      ->capture_default_str();
+      ->default_str(api::kNativeTarget);
+  offer_files(command->add_option("--like", options->machines,
+                                  "a machine that it has code for, as tenon devices --json writes it there"),
+              {".json"})
+      ->option_text("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_choice(*command, "--as", options->as,
              "an object is linked into a program, and comes with a header for C", {kProgram, kObject});
   add_numerics(*command, options->numerics);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/machine_file.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "codegen/cuda/nvrtc.h"
@@ -31,10 +32,11 @@ std::string describe_compiler() {
   }
 }
 
-void show_devices() {
-  write_output(fmt::format("cpu: {}: {}\n", processor_name(), describe(this_machine())));
-  write_output(describe_gpus());
-  write_output(describe_compiler());
+void show_devices(const std::string& json) {
+  check_json(json);
+  const std::string cpu = fmt::format("cpu: {}: {}\n", processor_name(), describe(this_machine()));
+  write_results(cpu + describe_gpus() + describe_compiler(), json,
+                describe_machine(this_machine(), processor_name()));
 }
 
 }  // namespace
@@ -42,8 +44,11 @@ void show_devices() {
 void add_devices(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("devices", "lists what models can run on here, or says why they cannot");
-  command->footer(examples({"tenon devices"}));
-  command->callback(show_devices);
+  auto json = std::make_shared<std::string>();
+  add_json(*command, *json)
+      ->description("writes what the processor is to this file, for tenon compile --like; -: to stdout");
+  command->footer(examples({"tenon devices", "tenon devices --json machine.json"}));
+  command->callback([json] { show_devices(*json); });
 }
 
 }  // namespace tenon::cli

@@ -66,6 +66,44 @@ TEST_F(Compile, IsMeasured) {
   }
 }
 
+// This machine, described in a file, has the same code as it has by itself.
+TEST_F(Compile, TakesMachinesFromFiles) {
+  EXPECT_EQ(shell("tenon devices --json here.json").status, 0);
+  compile("builtin:attention", "--like here.json");
+  const Outcome compiled = shell("tenon run builtin:attention --outputs a.npz");
+  expect_done("tenon run a.tnp --outputs b.npz", compiled.out);
+  expect_done("cmp a.npz b.npz", "");
+  expect_done("TENON_TARGET=here tenon run a.tnp", compiled.out);
+  std::ofstream(folder_ / "there.json") << R"({"cpu": {"target": "armv8.2+dotprod", "name": "a board",
+    "caches": {"level1_data": 32768, "level2": 524288, "level3_share": 0}}})";
+  compile("builtin:attention", "--target native --like here.json --like there.json");
+  expect_refused("TENON_TARGET=elsewhere tenon run a.tnp",
+                 "a.tnp: the saved program has no code for elsewhere; it has code for native, here, there");
+}
+
+TEST_F(Compile, RefusesMachinesThatAreNone) {
+  const auto refuses = [&](const std::string& text, const std::string& error) {
+    std::ofstream(folder_ / "m.json") << text;
+    expect_refused("tenon compile builtin:tiny -o b.tnp --like m.json", "m.json: " + error);
+  };
+  refuses("{", "this is no machine that tenon devices --json has written");
+  refuses("[]", "this is no machine that tenon devices --json has written");
+  refuses(R"({"cpu": {"target": "x86-64"}})", "this is no machine that tenon devices --json has written");
+  refuses(
+      R"({"cpu": {"target": "x86-64+mmx"}})",
+      "x86-64 has no feature 'mmx'; there are sse2, sse3, ssse3, sse4.1, sse4.2, popcnt, lzcnt, movbe, bmi, "
+      "bmi2, avx, f16c, fma, avx2, avxvnni, avx512f, avx512cd, avx512bw, avx512dq, avx512vl, avx512ifma, "
+      "avx512vbmi, avx512vbmi2, avx512vnni, avx512bitalg, avx512vpopcntdq, avx512bf16, avx512fp16, amx-tile, "
+      "amx-bf16, amx-int8");
+  refuses(R"({"cpu": {"target": "x86-64",
+              "caches": {"level1_data": -1, "level2": 524288, "level3_share": 0}}})",
+          "level1_data cannot be -1");
+  expect_refused("tenon compile builtin:tiny -o b.tnp --like none.json",
+                 "cannot open none.json: No such file or directory");
+  expect_refused("tenon compile builtin:tiny -o b.tnp --like m.json --like m.json",
+                 "m.json: level1_data cannot be -1");
+}
+
 TEST_F(Compile, WritesObjects) {
   const Outcome outcome =
       shell("tenon compile builtin:tiny --as object -o my-model.o --target x86-64,x86-64-v3");
