@@ -203,7 +203,7 @@ std::string show_model(const Graph& graph, const std::string& form, const std::s
                                  .device = device.value_or(api::default_device()),
                                  .pipeline = pipeline_with(added)};
   const nb::gil_scoped_release released;
-  cli::check_form(options);
+  cli::check_options(options);
   return cli::show(*cli::graph_at_stage(graph.clone(), options), options);
 }
 
