@@ -272,7 +272,7 @@ void add(const std::string& op_name, const std::string& doc, const std::vector<O
          const std::vector<std::optional<nb::object>>& given,
          const std::pair<std::string, std::string>& in_onnx, const std::string& in_torch) {
   const auto keep = [&](size_t i) { return given[i] ? kept(*given[i]) : nullptr; };
-  const Functions functions{.types = keep(0), .eval = keep(1), .decompose = keep(2)};
+  Functions functions{.types = keep(0), .eval = keep(1), .decompose = keep(2)};
   std::vector<AttributeSpec> specs;
   for (const auto& [name, kind, default_value] : attributes)
     specs.push_back({name, kind, default_value});
@@ -291,7 +291,7 @@ void add(const std::string& op_name, const std::string& doc, const std::vector<O
   }
   {
     const std::lock_guard lock(added().mutex);
-    added().functions.insert_or_assign(known, functions);
+    std::swap(added().functions[known], functions);  // those before are let go of without the mutex
   }
   if (!in_torch.empty())
     torch::add_torch_name(*known, in_torch);

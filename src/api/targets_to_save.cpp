@@ -11,6 +11,8 @@ namespace tenon::api {
 void add_target(std::vector<compiler::TargetToSave>& targets, std::string name,
                 const std::optional<Target>& machine, const ContextOptions& options) {
   constexpr size_t kLongestName = 30;  // that fits into the names of sections
+  if (name.empty() || name.find_first_of(" \t\r\n,") != std::string::npos)
+    throw user_error("\"{}\" cannot be the name of a target: it is empty, or has spaces or commas", name);
   if (std::ranges::find(targets, name, &compiler::TargetToSave::name) != targets.end())
     throw user_error("{} is named twice", name);
   if (name.size() > kLongestName)

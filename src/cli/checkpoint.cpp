@@ -47,7 +47,10 @@ Checkpoint read_checkpoint(const std::string& path, const TrainingStep& step) {
     checkpoint.state.push_back(tensor);
   }
   const Tensor &plan = find(path, arrays, kPlan), &loss = find(path, arrays, kLoss);
-  if (plan.dtype() != DType::I64 || plan.count() != 3 || loss.dtype() != DType::F64 || loss.count() != 2)
+  // Of how many steps a mean is counts exactly in f64.
+  const auto is_count = [](double number) { return number >= 0 && number <= 0x1p53; };
+  if (plan.dtype() != DType::I64 || plan.count() != 3 || loss.dtype() != DType::F64 || loss.count() != 2 ||
+      !is_count(loss.data<double>()[1]) || as_int(checkpoint.state.back()) < 0)
     throw user_error("{}: it is no checkpoint of tenon train", path);
   const std::span<const int64_t> numbers = plan.data<int64_t>();
   checkpoint.plan = {.seed = numbers[0], .batch = numbers[1], .examples = numbers[2]};

@@ -18,10 +18,10 @@ std::string target_name(const Target& machine) {
   return name;
 }
 
-int64_t bytes_of(const Json& caches, const char* level) {
+int64_t bytes_of(const Json& caches, const char* level, int64_t least) {
   const int64_t bytes = caches.at(level).get<int64_t>();
   constexpr int64_t kMost = int64_t{1} << 40;
-  if (bytes < 0 || bytes > kMost)
+  if (bytes < least || bytes > kMost)
     throw user_error("{} cannot be {}", level, bytes);
   return bytes;
 }
@@ -30,9 +30,10 @@ Target parse_machine(const Json& json) {
   const Json& cpu = json.at("cpu");
   Target machine = compile_target(cpu.at("target").get<std::string>());
   const Json& caches = cpu.at("caches");
-  machine.caches = {.level1_data = bytes_of(caches, "level1_data"),
-                    .level2 = bytes_of(caches, "level2"),
-                    .level3_share = bytes_of(caches, "level3_share")};
+  constexpr int64_t kLeast = 1 << 10;  // tiles are made for caches that there are
+  machine.caches = {.level1_data = bytes_of(caches, "level1_data", kLeast),
+                    .level2 = bytes_of(caches, "level2", kLeast),
+                    .level3_share = bytes_of(caches, "level3_share", 0)};
   return machine;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "autodiff/training_step.h"
@@ -68,6 +69,8 @@ void check_options(const Options& options) {
 // --- the examples ---
 
 void check_rows(const std::string& file, const std::string& name, const Tensor& array, int64_t count) {
+  if (array.dtype() == DType::String)
+    throw user_error("{}: \"{}\" holds strings, but training takes numbers", file, name);
   if (array.rank() == 0)
     throw user_error("{}: \"{}\" is one number: its first dimension must be that of the examples", file,
                      name);
@@ -78,8 +81,7 @@ void check_rows(const std::string& file, const std::string& name, const Tensor& 
 // Labels of any integer dtype are i64 to the loss.
 Tensor in_dtype_of(const Tensor& target, const Type& type) {
   const DType wanted = type.as_tensor().dtype;
-  if (is_float(wanted) || is_float(target.dtype()) || target.dtype() == wanted ||
-      target.dtype() == DType::String)
+  if (is_float(wanted) || is_float(target.dtype()) || target.dtype() == wanted)
     return target;
   return narrow<int64_t>(wanted, target.extents(), widen<int64_t>(target));
 }
@@ -109,6 +111,8 @@ class Training {
     const std::unique_ptr<Graph> bound = bind(arrays);
     // The schedule may depend on how many batches there are.
     batches_ = arrays.front().extent(0) / batch_;
+    if (options.epochs && *options.epochs > std::numeric_limits<int64_t>::max() / batches_)
+      throw user_error("--epochs {}: more steps than can be counted", *options.epochs);
     const Loss loss = loss_of(options.training);
     const Optimizer optimizer = optimizer_of(options.training, steps());
     step_ =

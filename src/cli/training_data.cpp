@@ -1,6 +1,6 @@
 #include "cli/training_data.h"
 
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 
 #include "base/philox.h"
@@ -15,8 +15,7 @@ Tensor rows_of(const Tensor& array, std::span<const int64_t> rows) {
   const size_t bytes = array.bytes().size() / static_cast<size_t>(array.extent(0));
   std::byte* to = chosen.mutable_bytes().data();
   for (const int64_t row : rows) {
-    std::memcpy(to, array.bytes().data() + static_cast<size_t>(row) * bytes, bytes);
-    to += bytes;
+    to = std::copy_n(array.bytes().data() + static_cast<size_t>(row) * bytes, bytes, to);
   }
   return chosen;
 }

@@ -96,8 +96,15 @@ TEST_F(Compile, RefusesMachinesThatAreNone) {
       "avx512vbmi, avx512vbmi2, avx512vnni, avx512bitalg, avx512vpopcntdq, avx512bf16, avx512fp16, amx-tile, "
       "amx-bf16, amx-int8");
   refuses(R"({"cpu": {"target": "x86-64",
+              "caches": {"level1_data": 32768, "level2": 0, "level3_share": 0}}})",
+          "level2 cannot be 0");
+  refuses(R"({"cpu": {"target": "x86-64",
               "caches": {"level1_data": -1, "level2": 524288, "level3_share": 0}}})",
           "level1_data cannot be -1");
+  ASSERT_EQ(shell("tenon devices --json 'my server.json'").status, 0);
+  expect_refused(
+      "tenon compile builtin:tiny -o b.tnp --like 'my server.json'",
+      "--like: \"my server\" cannot be the name of a target: it is empty, or has spaces or commas");
   expect_refused("tenon compile builtin:tiny -o b.tnp --like none.json",
                  "cannot open none.json: No such file or directory");
   expect_refused("tenon compile builtin:tiny -o b.tnp --like m.json --like m.json",

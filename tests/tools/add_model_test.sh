@@ -92,7 +92,7 @@ got="$(build_and_run)"
 # refused CALL MESSAGE
 refused() {
   ! configure -DWRONG="$1" || fail "$1 is accepted"
-  tr '\n' ' ' <configure.log | tr -s ' ' | grep -qF "tenon_add_model: $2" || { fail "$1 has another error:" && cat configure.log; }
+  tr '\n' ' ' <configure.log | tr -s ' ' | grep -F "tenon_add_model: $2" >/dev/null || { fail "$1 has another error:" && cat configure.log; }
 }
 refused "tenon_add_model(own missing.onnx)" "there is no $work/missing.onnx"
 refused "tenon_add_model(nobody twice.tenon)" "there is no target nobody"

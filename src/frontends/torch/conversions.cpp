@@ -101,9 +101,10 @@ void add_torch_name(const OpDef& op, std::string_view name) {
       added().by_name.try_emplace(fmt::format("{}.{}", name.substr(0, colons), name.substr(colons + 2)));
   if (!is_new && it->second.op != &op)
     throw user_error("PyTorch's {} is read as the op {} already", name, it->second.op->name);
-  it->second = {.op = &op, .conversion = {.op = it->first, .convert = [&op](const NodeView& n) {
-                                            return convert_added(op, n);
-                                          }}};
+  if (is_new)  // else others may be reading it
+    it->second = {.op = &op, .conversion = {.op = it->first, .convert = [&op](const NodeView& n) {
+                                              return convert_added(op, n);
+                                            }}};
 }
 
 std::string op_of(std::string_view target) {
