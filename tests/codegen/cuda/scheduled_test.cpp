@@ -216,12 +216,19 @@ TEST(ScheduledOnHost, CopiesByVectorsDoWhatTheInterpreterDoes) {
   expect_as_interpreted(gather_cases());
 }
 
-TEST(ScheduledOnHost, WarpgroupsDoWhatTheInterpreterDoes) {
+// In halves, which two cores share.
+class WarpgroupsOnHost : public testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(Half, WarpgroupsOnHost, testing::Values(0, 1));
+
+TEST_P(WarpgroupsOnHost, DoWhatTheInterpreterDoes) {
   if (kIsSanitized)
     GTEST_SKIP() << "fibres and sanitizers do not go together";
-  for (const Case& each : warpgroup_cases())
+  std::vector<Case> cases;
+  for (size_t i = GetParam(); i < warpgroup_cases().size(); i += 2)
+    cases.push_back(warpgroup_cases()[i]);
+  for (const Case& each : cases)
     EXPECT_NE(emit_cuda(each.scheduled()).text.find("wgmma.mma_async"), std::string::npos) << each.text;
-  expect_as_interpreted(warpgroup_cases());
+  expect_as_interpreted(cases);
 }
 
 // Weights go from one product to the next in registers, and what threads of a row tell each other by
