@@ -150,6 +150,20 @@ void check_statistics(const Graph& graph, const std::vector<Node*>& weights) {
   }
 }
 
+// Scales round, and a step along a gradient may make them negative.
+void check_scales(const Graph& graph, const std::vector<Node*>& weights) {
+  for (const Node* node : graph.nodes()) {
+    if (!node->is("quantize") && !node->is("dequantize"))
+      continue;
+    const Node* source = node->in("scale").node();
+    if (std::ranges::find(weights, source) != weights.end())
+      throw user_error(
+          "{}: \"{}\" is the scale of a quantisation, and no weight\n"
+          "  hint: train the model before it is quantised, or freeze its scales, such as --freeze '{}'",
+          node->describe(), name_of(*source), name_of(*source));
+  }
+}
+
 // --- the update ---
 
 // Names of inputs, none of which is taken twice.
@@ -199,6 +213,7 @@ class Builder {
     check_output(graph(), loss_);
     const std::vector<Node*> parameters = find_weights(graph(), options_.frozen);
     check_statistics(graph(), parameters);
+    check_scales(graph(), parameters);
     add_loss();
     add_weights(parameters);
     std::vector<Value> gradients = find_gradients();

@@ -45,6 +45,13 @@ CLI::Option* add_threads(CLI::App& command, int& threads) {
       ->default_str("one for each core");
 }
 
+CLI::Option* add_count(CLI::App& command, const std::string& name, std::optional<int64_t>& number,
+                       const std::string& doc) {
+  return command.add_option(name, number, doc)
+      ->check(in_range<int64_t>("a whole number from 1 up", [](int64_t given) { return given >= 1; }))
+      ->option_text("N");
+}
+
 CLI::Option* add_seconds(CLI::App& command, double& seconds) {
   return command.add_option("--seconds", seconds, "how long it measures, for 5 runs at least")
       ->check(in_range<double>("a number from 0 to 86400",

@@ -68,9 +68,26 @@ void check_options(const Options& options) {
 
 // --- the examples ---
 
+// The first example with one.
+std::optional<int64_t> row_with_nan(const Tensor& array) {
+  if (!is_float(array.dtype()) || array.rank() == 0 || array.count() == 0)
+    return std::nullopt;
+  const auto find_in = [&](const auto& numbers) -> std::optional<int64_t> {
+    const auto at = std::ranges::find_if(numbers, [](auto number) { return std::isnan(number); });
+    if (at == numbers.end())
+      return std::nullopt;
+    return (at - numbers.begin()) / (array.count() / array.extent(0));
+  };
+  if (array.dtype() == DType::F32)
+    return find_in(array.data<float>());
+  return find_in(widen<double>(array));
+}
+
 void check_rows(const std::string& file, const std::string& name, const Tensor& array, int64_t count) {
   if (array.dtype() == DType::String)
     throw user_error("{}: \"{}\" holds strings, but training takes numbers", file, name);
+  if (const std::optional<int64_t> row = row_with_nan(array))
+    throw user_error("{}: \"{}\" has a NaN in example {}", file, name, *row);
   if (array.rank() == 0)
     throw user_error("{}: \"{}\" is one number: its first dimension must be that of the examples", file,
                      name);
@@ -333,11 +350,6 @@ class Trainer {
   Checkpoint start_;  // and what is kept from then on
   bool has_kept_ = false;
 };
-
-CLI::Option* add_count(CLI::App& command, const std::string& name, std::optional<int64_t>& number,
-                       const std::string& doc) {
-  return command.add_option(name, number, doc)->check(CLI::PositiveNumber)->option_text("N");
-}
 
 }  // namespace
 

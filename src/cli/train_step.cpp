@@ -3,6 +3,7 @@
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/load_model.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/training_arguments.h"
@@ -67,9 +68,7 @@ void add_train_step(CLI::App& program) {
       program.add_subcommand("train-step", "makes a step of training of a model: loss, gradients, update");
   options->model.add_to(*command);
   options->training.add_to(*command);
-  command->add_option("--steps", options->steps, "how many steps the schedule is for")
-      ->check(CLI::PositiveNumber)
-      ->option_text("N");
+  add_count(*command, "--steps", options->steps, "how many steps the schedule is for");
   offer_files(command
                   ->add_option("-o,--output", options->output,
                                "writes the step here, as .onnx or .tenon, instead of showing it")

@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "base/units.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 
 namespace tenon::cli {
@@ -56,16 +57,6 @@ void add_number(CLI::App& command, const std::string& name, std::optional<double
                        range.with_most ? "" : "below ", range.most, text);
   };
   command.add_option(name, number, doc)->check(CLI::Validator(check, ""))->option_text("X");
-}
-
-CLI::Option* add_count(CLI::App& command, const std::string& name, std::optional<int64_t>& number,
-                       const std::string& doc) {
-  const auto check = [](const std::string& text) -> std::string {
-    int64_t given = 0;
-    const bool fits = CLI::detail::lexical_cast(text, given) && given >= 1;
-    return fits ? "" : fmt::format("it must be a whole number from 1 up, but is {}", text);
-  };
-  return command.add_option(name, number, doc)->check(CLI::Validator(check, ""))->option_text("N");
 }
 
 // That an option is given to those alone which have a use for it.
@@ -158,6 +149,8 @@ Optimizer optimizer_of(const TrainingArguments& arguments, std::optional<int64_t
   check(arguments.beta2.has_value(), "--beta2", is_adam || kind == Kind::Lion, "adam, adamw and lion");
   check(arguments.epsilon.has_value(), "--epsilon", is_adam || kind == Kind::Adagrad,
         "adam, adamw and adagrad");
+  if (arguments.clip_norm == 0)
+    throw user_error("--clip-norm 0 would leave nothing of the gradients");
   Optimizer optimizer = default_options(kind);
   optimizer.rate = rate_of(arguments, optimizer.rate, steps);
   optimizer.momentum = arguments.momentum.value_or(0);

@@ -245,6 +245,23 @@ TEST(TrainingStep, DoesNotTrainStatistics) {
   EXPECT_EQ(state_names(step), (std::vector<std::string>{"bn.weight", "bn.bias", "step"}));
 }
 
+TEST(TrainingStep, DoesNotTrainScalesOfQuantisations) {
+  constexpr std::string_view kQuantised = R"(
+  graph main(%x: f32[4,2]) {
+    %w = parameter(name="w", value=f32[2,1] {1, 2})
+    %scale = parameter(name="w.scale", value=f32[] {0.5})
+    %zero = constant(value=i8[] {0})
+    %q = quantize(%w, %scale, %zero, to=i8)
+    %d = dequantize(%q, %scale, %zero, to=f32)
+    %y = matmul(%x, %d)
+    return %y
+  })";
+  expect_refused(kQuantised, kSquaredError, sgd(1), {},
+                 "node %q: \"w.scale\" is the scale of a quantisation, and no weight\n"
+                 "  hint: train the model before it is quantised, or freeze its scales, such as --freeze "
+                 "'w.scale'");
+}
+
 TEST(TrainingStep, PutsTrainedWeightsIntoTheModel) {
   const auto model = parse_graph(kLinear);
   const auto trained = with_weights(*model, {{"b", tensor(DType::F64, {1}, {2})}});

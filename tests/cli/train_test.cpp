@@ -196,7 +196,24 @@ TEST_F(Train, RefusesOptionsThatDoNotGoTogether) {
                  "--label-smoothing is for --loss cross_entropy, but what was chosen is mse");
   expect_refused("tenon train-step model.tenon --loss mse --schedule cosine",
                  "--schedule cosine ends with the last step\n  hint: --steps says how many there are");
+  expect_refused(train + "-o a.onnx --clip-norm 0", "--clip-norm 0 would leave nothing of the gradients");
+  const Outcome none = shell(train + "-o a.onnx --epochs 0");
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.error.find("it must be a whole number from 1 up, but is 0"), std::string::npos)
+      << none.error;
   EXPECT_EQ(files(), (std::set<std::string>{"data.npz", "model.tenon"}));
+}
+
+TEST_F(Train, RefusesExamplesWithoutNumbers) {
+  std::vector<double> x = widen<double>(x_);
+  x[2 * 7 + 1] = std::nan("");
+  x_ = narrow<double>(DType::F32, {kExamples, 2}, x);
+  write_data(Tensor::of<int64_t>(labels_));
+  expect_refused("tenon train model.tenon --data data.npz --loss cross_entropy -o a.onnx",
+                 "data.npz: \"x\" has a NaN in example 7");
+  write_npz(folder_ / "data.npz", {{"x", Tensor(DType::String, {kExamples, 2})}, {"target", x_}});
+  expect_refused("tenon train model.tenon --data data.npz --loss cross_entropy -o a.onnx",
+                 "data.npz: \"x\" holds strings, but training takes numbers");
 }
 
 TEST_F(Train, RefusesTheCheckpointOfAnotherOptimizer) {
