@@ -136,6 +136,14 @@ std::vector<Node*> find_weights(const Graph& graph, const std::vector<std::strin
   return weights;
 }
 
+std::vector<std::string> statistics_of(const Node& batch_norm) {
+  std::vector<std::string> names;
+  for (std::string_view name : {"mean", "variance"})
+    if (const Node* source = batch_norm.in(name).node(); source != nullptr && source->is("parameter"))
+      names.push_back(name_of(*source));
+  return names;
+}
+
 // Statistics that were gathered in training are no weights: a gradient would make others of them.
 void check_statistics(const Graph& graph, const std::vector<Node*>& weights) {
   for (const Node* node : graph.nodes()) {
@@ -145,8 +153,8 @@ void check_statistics(const Graph& graph, const std::vector<Node*>& weights) {
       if (const Node* source = node->in(name).node(); std::ranges::find(weights, source) != weights.end())
         throw user_error(
             "{}: batch normalisation by stored statistics: \"{}\" is one of them, and no weight\n"
-            "  hint: export the model in training mode, or freeze its statistics, such as --freeze '{}'",
-            node->describe(), name_of(*source), name_of(*source));
+            "  hint: freeze all statistics, those of this node with --freeze '{}'",
+            node->describe(), name_of(*source), fmt::join(statistics_of(*node), ","));
   }
 }
 

@@ -238,8 +238,8 @@ TEST(TrainingStep, DoesNotTrainStatistics) {
   expect_refused(
       kNormalised, kSquaredError, sgd(1), {},
       "node %y: batch normalisation by stored statistics: \"bn.running_mean\" is one of them, and no "
-      "weight\n  hint: export the model in training mode, or freeze its statistics, such as "
-      "--freeze 'bn.running_mean'");
+      "weight\n  hint: freeze all statistics, those of this node with --freeze "
+      "'bn.running_mean,bn.running_var'");
   const TrainingStep step =
       training_step(*parse_graph(kNormalised), kSquaredError, sgd(1), {.frozen = {"*.running_*"}});
   EXPECT_EQ(state_names(step), (std::vector<std::string>{"bn.weight", "bn.bias", "step"}));
