@@ -37,14 +37,14 @@ constexpr int64_t kLargestFactor = 256;  // that is a product; a larger prime is
 // e^(∓2πi·j/n), exact at the quarters.
 Complex root(int64_t j, int64_t n, bool inverse) {
   j %= n;
-  Complex turn;
+  Complex power;
   if (4 * j % n == 0) {
     constexpr Complex kQuarters[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
-    turn = kQuarters[4 * j / n];
+    power = kQuarters[4 * j / n];
   } else {
-    turn = std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(j) / static_cast<double>(n));
+    power = std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(j) / static_cast<double>(n));
   }
-  return inverse ? std::conj(turn) : turn;
+  return inverse ? std::conj(power) : power;
 }
 
 int64_t largest_prime_factor(int64_t n) {
@@ -82,7 +82,7 @@ Value sizes_before(Value x, int64_t inner, const std::vector<int64_t>& sizes) {
 }
 
 // The last axes in another order.
-Value moved(Value x, const std::vector<int64_t>& order) {
+Value permuted(Value x, const std::vector<int64_t>& order) {
   std::vector<int64_t> permutation(static_cast<size_t>(x.rank()));
   std::iota(permutation.begin(), permutation.end(), int64_t{0});
   const int64_t first = x.rank() - std::ssize(order);
@@ -145,27 +145,27 @@ class Products {
 
   Value factored(Value x, const FactoredDft& dft, double scale) const {
     const int64_t p = first_factor(dft.length), m = dft.length / p, parts = *x.dim(-2).constant();
-    const Value columns = moved(reshape(x, sizes_before(x, 2, {parts * p, m})), {1, 0});
-    const Value short_ones = moved(matrix(parts, p, {p, p, 2}, scale), {0, 1, 3, 2});
+    const Value columns = permuted(reshape(x, sizes_before(x, 2, {parts * p, m})), {1, 0});
+    const Value short_ones = permuted(matrix(parts, p, {p, p, 2}, scale), {0, 1, 3, 2});
     const Value sums = matmul(columns, reshape(short_ones, {parts * p, 2 * p}));
-    Numbers turns;
+    Numbers twiddles;
     for (int64_t j = 0; j < m; ++j)
       for (int64_t k = 0; k < p; ++k)
-        turns.push_back(root(j * k, dft.length, inverse_));
-    const Value turned = times(reshape(sums, sizes_before(x, 2, {m, 2, p})), turns, {m, 1, p}, -2);
+        twiddles.push_back(root(j * k, dft.length, inverse_));
+    const Value twiddled = times(reshape(sums, sizes_before(x, 2, {m, 2, p})), twiddles, {m, 1, p}, -2);
 
     const FactoredDft rest = {m, (dft.kept + p - 1) / p, dft.result_parts};
     Value spectra;  // [rows…, k2, part, k1]
     if (is_one_product(m, 2)) {
-      const Value long_ones = moved(matrix(2, m, rest, 1), {2, 3, 1, 0});
+      const Value long_ones = permuted(matrix(2, m, rest, 1), {2, 3, 1, 0});
       spectra = matmul(reshape(long_ones, {rest.kept * rest.result_parts, m * 2}),
-                       reshape(turned, sizes_before(x, 2, {m * 2, p})));
+                       reshape(twiddled, sizes_before(x, 2, {m * 2, p})));
       spectra = reshape(spectra, sizes_before(x, 2, {rest.kept, rest.result_parts, p}));
     } else {
-      spectra = moved(apply(moved(turned, {2, 1, 0}), rest, 1), {1, 2, 0});
+      spectra = permuted(apply(permuted(twiddled, {2, 1, 0}), rest, 1), {1, 2, 0});
     }
     const Value y =
-        reshape(moved(spectra, {0, 2, 1}), sizes_before(x, 2, {rest.kept * p, rest.result_parts}));
+        reshape(permuted(spectra, {0, 2, 1}), sizes_before(x, 2, {rest.kept * p, rest.result_parts}));
     return slice(y, -2, 0, dft.kept);
   }
 
@@ -181,7 +181,7 @@ class Products {
     const Value response = times(spectrum, response_of(chirp, length, dft.kept), {length, 1}, -1);
     const Value sums =
         Products(graph_, dtype_, true)
-            .apply(moved(response, {1, 0}), {length, dft.kept, 2}, 1 / static_cast<double>(length));
+            .apply(permuted(response, {1, 0}), {length, dft.kept, 2}, 1 / static_cast<double>(length));
     chirp.resize(static_cast<size_t>(dft.kept));
     for (Complex& number : chirp)
       number *= scale;
