@@ -7,8 +7,10 @@
 namespace tenon {
 namespace {
 
-// Follows what is fixed in one graph: made of constants, parameters and sizes alone, and of the inputs from
-// one on, which a node around it feeds with what is fixed.
+bool is_contraction(const Node& node) { return node.is("matmul") || node.is("conv"); }
+
+// Follows what is fixed in one graph, and where integers sum up products. Fixed is what is made of constants,
+// parameters and sizes alone, and of the inputs from one on, which a node around it feeds with what is fixed.
 class Fixed {
  public:
   explicit Fixed(const Graph& graph, const std::vector<bool>& is_fed_fixed) {
@@ -26,6 +28,18 @@ class Fixed {
   // Whether all its elements are the same for certain, so that one number is enough to hold it.
   bool is_uniform(Value value) const { return uniform_.contains(value.data()); }
 
+  // Whether they are numbers of the model: floats, masks, or integers that are weights or biases. Other
+  // integers are sizes and indices.
+  bool holds_numbers(Value value) const {
+    if (!value.type().is_tensor())
+      return false;
+    if (is_float(value.dtype()) || value.dtype() == DType::Bool)
+      return true;
+    return is_integer(value.dtype()) && std::ranges::any_of(value.users(), [&](const Node* user) {
+             return is_contraction(*user) || (user->is("add") && sums_up_products(*user));
+           });
+  }
+
  private:
   void visit(const Node& node) {
     const std::vector<Value> operands = node.operands();
@@ -39,6 +53,17 @@ class Fixed {
       if (is_made_of_uniform)
         uniform_.insert(result.data());
     }
+    if (is_contraction(node) || sums_up_products(node))
+      sums_of_products_.insert(node.result().data());
+  }
+
+  // Whether it adds to sums of products, or gives them another shape.
+  bool sums_up_products(const Node& node) const {
+    const auto is_sum = [&](Value operand) { return sums_of_products_.contains(operand.data()); };
+    if (node.is("add"))
+      return std::ranges::any_of(node.operands(), is_sum);
+    return node.op().category == Category::Shape && node.op().find_operand("x") &&
+           node.ins("x").size() == 1 && is_sum(node.in("x"));
   }
 
   bool makes_uniform(const Node& node) const {
@@ -54,24 +79,12 @@ class Fixed {
            node.ins("x").size() == 1 && is_uniform(node.in("x"));
   }
 
-  std::unordered_set<const ValueData*> fixed_, uniform_;
+  std::unordered_set<const ValueData*> fixed_, uniform_, sums_of_products_;
 };
-
-// Whether they are numbers of the model: floats, masks, or integers that are weights. Other integers are
-// sizes and indices.
-bool holds_numbers(Value value) {
-  if (!value.type().is_tensor())
-    return false;
-  if (is_float(value.dtype()) || value.dtype() == DType::Bool)
-    return true;
-  return is_integer(value.dtype()) && std::ranges::any_of(value.users(), [](const Node* user) {
-           return user->is("matmul") || user->is("conv");
-         });
-}
 
 // How often the numbers of a value are held.
 int64_t times_held(Value value, const Fixed& fixed, SharedNumbers shared) {
-  if (!fixed.contains(value) || fixed.is_uniform(value) || !holds_numbers(value))
+  if (!fixed.contains(value) || fixed.is_uniform(value) || !fixed.holds_numbers(value))
     return 0;
   const std::vector<Node*> users = value.users();
   const int64_t readers =
@@ -119,7 +132,7 @@ int64_t growth_as_one(const Node& node, const Fixed& fixed) {
   Extents together;  // from the last dimension on
   for (Value term : fixed_terms(node, fixed)) {
     const std::optional<Extents> extents = term.shape().extents();
-    if (!extents || !holds_numbers(term))
+    if (!extents || !fixed.holds_numbers(term))
       return 0;
     apart += element_count(*extents);
     together.resize(std::max(together.size(), extents->size()), 1);

@@ -62,6 +62,23 @@ TEST(FalseAlarms, ButNotMoreThanNodesRead) {
   EXPECT_EQ(result.parameters.detail, "32 numbers became 68");
 }
 
+// What QLinearConv is read as: its bias is i32, and a float once it is scaled.
+TEST(FalseAlarms, IntegerBiasesBecomeFloats) {
+  const PassVerification all = expect_no_alarm(R"(graph g(%x: u8[2,3]) {
+    %w = parameter(name="w", value=i8[3,4] {1, 2, -1, 5, 3, 25, -2, 1, 5, 75, 1, 2})
+    %b = parameter(name="b", value=i32[4] {100, -200, 300, 400}) %s = parameter(name="s", value=f32[] {0.01})
+    %0 = cast(%x, to=i32) %1 = cast(%w, to=i32) %2 = matmul(%0, %1) %3 = add(%2, %b) %4 = cast(%3, to=f32)
+    %5 = mul(%4, %s) return %5 })");
+  EXPECT_EQ(all.parameters.verdict, Verdict::Passed);
+}
+
+TEST(FalseAlarms, ButIntegersThatAddToIndicesAreNoBiases) {
+  EXPECT_EQ(count_held_numbers(*parse_graph(R"(graph g(%x: u8[2,3], %i: i32[4]) {
+    %w = constant(value=i8[3,4] {1, 2, -1, 5, 3, 25, -2, 1, 5, 75, 1, 2}) %b = constant(value=i32[4] {1, 2, 3, 4})
+    %0 = cast(%x, to=i32) %1 = cast(%w, to=i32) %2 = matmul(%0, %1) %3 = add(%i, %b) return %2, %3 })")),
+            12);
+}
+
 TEST(FalseAlarms, UnrolledLoopsReadTheirWeightsMoreOften) {
   expect_no_alarm(R"(graph g(%a: f32[2,3]) {
     %n = constant(value=i64[] {3})
