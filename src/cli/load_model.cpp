@@ -14,8 +14,8 @@ namespace tenon::cli {
 void ModelArguments::add_to(CLI::App& command) {
   CLI::Option* option = command.add_option(
       "MODEL", model,
-      fmt::format("a file (.onnx, .pt2, .tenon{}) or builtin:NAME", takes_programs ? ", .tnp" : ""));
-  Offer offered = {.takes_files = true, .suffixes = {".onnx", ".pt2", ".tenon"}};
+      fmt::format("a file (.onnx, .pt2, .gguf, .tenon{}) or builtin:NAME", takes_programs ? ", .tnp" : ""));
+  Offer offered = {.takes_files = true, .suffixes = {".onnx", ".pt2", ".gguf", ".tenon"}};
   if (takes_programs)
     offered.suffixes.push_back(".tnp");
   for (const builtin::Model& each : builtin::all_models())

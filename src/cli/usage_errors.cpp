@@ -48,7 +48,7 @@ UserError something_missing(const CLI::App& command) {
 
 bool is_model(std::string_view word) {
   return word.starts_with("builtin:") || word.ends_with(".onnx") || word.ends_with(".pt2") ||
-         word.ends_with(".tenon");
+         word.ends_with(".gguf") || word.ends_with(".tenon");
 }
 
 // What the parser says of a wrong number of values; it begins with the option's name.

@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "base/mistaken_file.h"
 #include "frontends/builtin/builtin.h"
+#include "frontends/gguf/import.h"
 #include "frontends/torch/import.h"
 #include "ir/parse.h"
 
@@ -39,11 +40,11 @@ std::unique_ptr<Graph> read_or_hint(const MappedFile& file, Read&& read) {
 // Whether the extension is of a model, else an error, which comes before the file is opened.
 void check_extension(const std::filesystem::path& path, std::string_view or_else) {
   const std::string extension = path.extension();
-  if (extension == ".onnx" || extension == ".pt2" || extension == ".tenon")
+  if (extension == ".onnx" || extension == ".pt2" || extension == ".gguf" || extension == ".tenon")
     return;
   const bool is_checkpoint = extension == ".pt" || extension == ".pth";
   throw user_error(
-      "{}: a model is a .onnx, .pt2 or .tenon file{}{}", path.string(), or_else,
+      "{}: a model is a .onnx, .pt2, .gguf or .tenon file{}{}", path.string(), or_else,
       is_checkpoint ? "\n  hint: PyTorch writes such a model with torch.export.save(…, \"model.pt2\")" : "");
 }
 
@@ -61,6 +62,8 @@ std::unique_ptr<Graph> read_model(const std::shared_ptr<const MappedFile>& file,
                                   const onnx::ImportOptions& options) {
   check_extension(file->path(), "");
   const std::string extension = file->path().extension();
+  if (extension == ".gguf" || gguf::is_gguf(*file))
+    return gguf::read_gguf(file);
   if (extension == ".onnx")
     return onnx::read_onnx(file, options);
   if (extension == ".pt2")

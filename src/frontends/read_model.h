@@ -1,5 +1,5 @@
-// read_model.h — a model by its name: a file of ONNX, of PyTorch or of the text form, or a built-in one. Or
-// what such a file holds.
+// read_model.h — a model by its name: a file of ONNX, of PyTorch, of GGUF or of the text form, or a built-in
+// one. Or what such a file holds.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace tenon {
 
-// The path of a .onnx, .pt2 or .tenon file, or builtin:NAME.
+// The path of a .onnx, .pt2, .gguf or .tenon file, or builtin:NAME.
 std::unique_ptr<Graph> read_model(const std::string& model, const onnx::ImportOptions& options = {});
 
-// The extension of its name says of which kind it is. Where it is not on disk, constants may lie in other
-// files if a folder for them is given.
+// The extension of its name says of which kind it is; GGUF is also told by how it starts. Where it is not on
+// disk, constants may lie in other files if a folder for them is given.
 std::unique_ptr<Graph> read_model(const std::shared_ptr<const MappedFile>& file,
                                   const onnx::ImportOptions& options = {});
 

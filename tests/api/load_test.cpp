@@ -135,8 +135,9 @@ TEST(LoadMemory, GivesWhatTheFileGives) {
 }
 
 TEST(LoadMemory, WhatIsNoModelIsRefused) {
-  EXPECT_EQ(error_of_memory("x", "model.txt"), "model.txt: a model is a .onnx, .pt2 or .tenon file");
-  EXPECT_EQ(error_of_memory("x", "builtin:tiny"), "builtin:tiny: a model is a .onnx, .pt2 or .tenon file");
+  EXPECT_EQ(error_of_memory("x", "model.txt"), "model.txt: a model is a .onnx, .pt2, .gguf or .tenon file");
+  EXPECT_EQ(error_of_memory("x", "builtin:tiny"),
+            "builtin:tiny: a model is a .onnx, .pt2, .gguf or .tenon file");
   EXPECT_EQ(error_of_memory("graph main(", "model.tenon"),
             "model.tenon: line 1, column 12: an input such as %x: f32[2] was expected");
 }

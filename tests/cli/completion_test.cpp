@@ -41,10 +41,10 @@ TEST_F(Completion, BashCompletesValues) {
 
 TEST_F(Completion, BashCompletesModels) {
   expect_bash("tenon print builtin:resn", "resnet_block\n");  // bash replaces what follows the :
-  for (const char* name : {"model.onnx", "model.pt2", "model.tenon", "model.txt", "model.npz"})
+  for (const char* name : {"model.gguf", "model.onnx", "model.pt2", "model.tenon", "model.txt", "model.npz"})
     folder_.write(name, "");
   std::filesystem::create_directory(folder_ / "models");
-  expect_bash("tenon print mod", "model.onnx\nmodel.pt2\nmodel.tenon\nmodels\n");
+  expect_bash("tenon print mod", "model.gguf\nmodel.onnx\nmodel.pt2\nmodel.tenon\nmodels\n");
   expect_bash("tenon run model.onnx --inputs mod", "model.npz\nmodels\n");
   expect_bash("tenon conformance model.t", "model.tenon\nmodel.txt\n");
 }

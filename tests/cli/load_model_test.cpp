@@ -64,9 +64,9 @@ TEST_F(LoadModel, WhatIsNoModelIsRefused) {
   expect_refused("tenon print none.onnx", "cannot open none.onnx: No such file or directory");
   expect_refused("tenon print none.tenon", "cannot open none.tenon: No such file or directory");
   expect_refused("tenon print model.txt",
-                 "model.txt: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME");
+                 "model.txt: a model is a .onnx, .pt2, .gguf or .tenon file, or builtin:NAME");
   expect_refused("tenon print model.pth",
-                 "model.pth: a model is a .onnx, .pt2 or .tenon file, or builtin:NAME\n"
+                 "model.pth: a model is a .onnx, .pt2, .gguf or .tenon file, or builtin:NAME\n"
                  "  hint: PyTorch writes such a model with torch.export.save(…, \"model.pt2\")");
   EXPECT_EQ(shell("tenon print builtin:nonsense").status, 2);
   folder_.write("bad.tenon", "graph main(");

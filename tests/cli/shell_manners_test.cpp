@@ -54,7 +54,7 @@ TEST_F(ShellManners, HelpListsOptionsForPeople) {
   EXPECT_EQ(help.substr(start, end - start), R"(Usage: tenon verify [OPTIONS] MODEL
 
 Arguments:
-  MODEL                     a file (.onnx, .pt2, .tenon) or builtin:NAME
+  MODEL                     a file (.onnx, .pt2, .gguf, .tenon) or builtin:NAME
 
 Options:
   -h, --help                prints this
@@ -234,7 +234,7 @@ TEST_F(ShellManners, SaysWhatIsMissing) {
 
 TEST_F(ShellManners, SaysWhatAFileIsInstead) {
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
-  for (const char* file : {"model.onnx", "model.pt2", "model.tenon"}) {
+  for (const char* file : {"model.onnx", "model.pt2", "model.gguf", "model.tenon"}) {
     folder_.write(file, pointer);
     const Outcome outcome = shell(std::string("tenon print ") + file);
     EXPECT_EQ(outcome.status, 2);
