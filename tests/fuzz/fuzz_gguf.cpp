@@ -85,7 +85,7 @@ class Walk {
     if (type < std::size(sizes) && sizes[type] > 0)
       return void(number(sizes[type]));
     if (type != 9 || depth > 2)
-      return;
+      return void(at_ = bytes_.size());  // nothing is known of what follows
     const uint64_t element = number(4);
     for (uint64_t count = number(8); count > 0 && is_inside(); --count)
       value(element, depth + 1);

@@ -9,54 +9,60 @@ import sys
 
 import numpy
 
-# --- blocks of integers, each from its own formula: (type, elements, bytes, the offsets of its f16 numbers)
+# --- blocks of integers, each from its own formula
+#
+# The number of a type, the elements and bytes of a block, where its f16 numbers are, and what these are for values of about 1.
 
-BLOCKS = {"Q4_0": (2, 32, 18, [0]), "Q4_1": (3, 32, 20, [0, 2]), "Q5_0": (6, 32, 22, [0]), "Q5_1": (7, 32, 24, [0, 2]),
-          "Q8_0": (8, 32, 34, [0]), "Q4_K": (12, 256, 144, [0, 2]), "Q5_K": (13, 256, 176, [0, 2]), "Q6_K": (14, 256, 210, [208])}
+BLOCKS = {"Q4_0": (2, 32, 18, {0: 0.2}), "Q4_1": (3, 32, 20, {0: 0.2, 2: -1.5}), "Q5_0": (6, 32, 22, {0: 0.1}),
+          "Q5_1": (7, 32, 24, {0: 0.1, 2: -1.5}), "Q8_0": (8, 32, 34, {0: 0.013}), "Q4_K": (12, 256, 144, {0: 0.005, 2: 0.038}),
+          "Q5_K": (13, 256, 176, {0: 0.0025, 2: 0.038}), "Q6_K": (14, 256, 210, {208: 0.0008})}
 FLOATS = {"F32": 0, "F16": 1, "BF16": 30}
 
 
-def _element(kind, block, e):
-    """The value of element e of a block, of which numpy holds the bytes."""
+def _element(kind, blocks, e):
+    """The value of element e of each block, of which numpy holds the bytes."""
     def f16(at):
-        return numpy.float32(block[at:at + 2].view(numpy.float16)[0])
+        return blocks[:, at:at + 2].copy().view(numpy.float16)[:, 0].astype(numpy.float32)
+
+    def byte(at):
+        return blocks[:, at].astype(numpy.int32)
 
     def bit(at, i):
-        return int(block[at + i // 8]) >> (i % 8) & 1
+        return byte(at + i // 8) >> i % 8 & 1
 
-    def six(i, low, shift):  # scale or minimum i of Q4_K and Q5_K
-        packed = block[4:16]
-        if i < 4:
-            return int(packed[low + i]) & 63
-        return int(packed[8 + i - 4]) >> shift & 15 | int(packed[low + i - 4]) >> 6 << 4
+    def six(i, at, shift):  # scale or minimum i of Q4_K and Q5_K
+        return byte(at + i) & 63 if i < 4 else byte(12 + i - 4) >> shift & 15 | byte(at + i - 4) >> 6 << 4
+
+    def number(x):
+        return x.astype(numpy.float32)
 
     half = e // 16 * 4
     if kind == "Q8_0":
-        return f16(0) * numpy.float32(block[2 + e].view(numpy.int8))
+        return f16(0) * number(byte(2 + e).astype(numpy.int8))
     if kind == "Q4_0":
-        return f16(0) * numpy.float32((int(block[2 + e % 16]) >> half & 15) - 8)
+        return f16(0) * number((byte(2 + e % 16) >> half & 15) - 8)
     if kind == "Q4_1":
-        return f16(0) * numpy.float32(int(block[4 + e % 16]) >> half & 15) + f16(2)
+        return f16(0) * number(byte(4 + e % 16) >> half & 15) + f16(2)
     if kind == "Q5_0":
-        return f16(0) * numpy.float32((int(block[6 + e % 16]) >> half & 15 | bit(2, e) << 4) - 16)
+        return f16(0) * number((byte(6 + e % 16) >> half & 15 | bit(2, e) << 4) - 16)
     if kind == "Q5_1":
-        return f16(0) * numpy.float32(int(block[8 + e % 16]) >> half & 15 | bit(4, e) << 4) + f16(2)
+        return f16(0) * number(byte(8 + e % 16) >> half & 15 | bit(4, e) << 4) + f16(2)
     if kind == "Q6_K":
         part, inside = divmod(e, 128)
-        low = int(block[64 * part + inside % 64]) >> inside // 64 * 4 & 15
-        high = int(block[128 + 32 * part + inside % 32]) >> inside // 32 * 2 & 3
-        return f16(208) * numpy.float32(block[192 + e // 16].view(numpy.int8)) * numpy.float32((low | high << 4) - 32)
-    i, q = e // 32, 16 if kind == "Q4_K" else 48
-    number = int(block[q + e // 64 * 32 + e % 32]) >> e // 32 % 2 * 4 & 15
+        low = byte(64 * part + inside % 64) >> inside // 64 * 4 & 15
+        high = byte(128 + 32 * part + inside % 32) >> inside // 32 * 2 & 3
+        return f16(208) * number(byte(192 + e // 16).astype(numpy.int8)) * number((low | high << 4) - 32)
+    i = e // 32
+    quant = byte((16 if kind == "Q4_K" else 48) + e // 64 * 32 + e % 32) >> i % 2 * 4 & 15
     if kind == "Q5_K":
-        number |= (int(block[16 + e % 32]) >> i & 1) << 4
-    return f16(0) * numpy.float32(six(i, 0, 0)) * numpy.float32(number) - f16(2) * numpy.float32(six(i, 4, 4))
+        quant |= (byte(16 + e % 32) >> i & 1) << 4
+    return f16(0) * number(six(i, 4, 0)) * number(quant) - f16(2) * number(six(i, 8, 4))
 
 
 class Tensor:
     """Numbers of chance in one of the types: its bytes in the file, and what they stand for in f32."""
 
-    def __init__(self, random, kind, shape, scale=0.05):
+    def __init__(self, random, kind, shape, scale):
         self.shape = shape
         count = int(numpy.prod(shape))
         if kind in FLOATS:
@@ -71,12 +77,11 @@ class Tensor:
             return
         self.type, elements, size, numbers = BLOCKS[kind]
         blocks = numpy.frombuffer(random.bytes(count // elements * size), numpy.uint8).reshape(-1, size).copy()
-        for at in numbers:
-            small = random.uniform(0.5, 1, len(blocks)) * scale / (200 if elements == 256 else 8)
-            blocks[:, at:at + 2] = small.astype(numpy.float16).view(numpy.uint8).reshape(-1, 2)
+        for at, usual in numbers.items():
+            drawn = usual * scale * random.uniform(0.7, 1.3, len(blocks))
+            blocks[:, at:at + 2] = drawn.astype(numpy.float16).view(numpy.uint8).reshape(-1, 2)
         self.bytes = blocks.tobytes()
-        self.values = numpy.array([[_element(kind, block, e) for e in range(elements)] for block in blocks],
-                                  numpy.float32).reshape(shape)
+        self.values = numpy.stack([_element(kind, blocks, e) for e in range(elements)], -1).reshape(shape)
 
 
 # --- files
@@ -123,7 +128,7 @@ class Decoder:
 
         def matrix(name, rows, columns):
             kind = kinds if isinstance(kinds, str) else kinds[name]
-            return Tensor(random, kind, (rows, columns), 0.4 if name == "token_embd" else 0.3)
+            return Tensor(random, kind, (rows, columns), 1 if name == "token_embd" else columns ** -0.5)
 
         def vector(count, middle=1.0):
             tensor = Tensor(random, "F32", (count,), 0.2)
