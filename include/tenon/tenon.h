@@ -100,8 +100,8 @@ typedef struct tenon_tensor {
 
 typedef struct tenon_model tenon_model;
 
-/* Reads a model: the path of a .onnx, .pt2 or .tenon file, or builtin:NAME. Weights stay in their file, which
- * must not change as long as the model or a program made of it lives. */
+/* Reads a model: the path of a .onnx, .pt2, .gguf or .tenon file, or builtin:NAME. Weights stay in their
+ * file, which must not change as long as the model or a program made of it lives. */
 tenon_status tenon_load(const char* model_name, tenon_model** model);
 
 /* Reads a model from memory: what a file of this name would hold, such as "model.onnx". The extension says of

@@ -135,7 +135,7 @@ struct OptimizeOptions {
 
 class Model {
  public:
-  // The path of a .onnx, .pt2 or .tenon file, or builtin:NAME.
+  // The path of a .onnx, .pt2, .gguf or .tenon file, or builtin:NAME.
   explicit Model(const std::string& name) {
     tenon_model* model = nullptr;
     throw_on_error(tenon_load(name.c_str(), &model));

@@ -83,8 +83,8 @@ int run_command(int argc, char** argv) {
   program.set_version_flag("--version", tenon::cli::describe_build,
                            "prints the version, and what is built in");
   program.footer(
-      "MODEL is a file (.onnx, .pt2, .gguf, .tenon) or a built-in model (builtin:NAME), which tenon print --help "
-      "lists.\n"
+      "MODEL is a file (.onnx, .pt2, .gguf, .tenon) or a built-in model (builtin:NAME), which tenon print "
+      "--help lists.\n"
       "Exit status: 0 done, 1 the answer is no, 2 the input is at fault, 3 a bug in tenon.\n" +
       tenon::cli::examples({"tenon tour", "tenon print builtin:tiny", "tenon optimize --help"}));
   add_commands(program);

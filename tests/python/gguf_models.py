@@ -108,7 +108,8 @@ def file_bytes(keys, tensors, version=3, alignment=32):
         header += _text(key) + _value(value)
     data = b""
     for name, tensor in tensors.items():
-        header += _text(name) + struct.pack("<I", len(tensor.shape)) + struct.pack(f"<{len(tensor.shape)}Q", *reversed(tensor.shape))
+        rank = len(tensor.shape)
+        header += _text(name) + struct.pack(f"<I{rank}Q", rank, *reversed(tensor.shape))
         header += struct.pack("<IQ", tensor.type, len(data))
         data += tensor.bytes + bytes(-len(tensor.bytes) % alignment)
     return header + bytes(-len(header) % alignment) + data
