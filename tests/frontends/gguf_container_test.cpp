@@ -107,6 +107,11 @@ TEST(GgufContainer, HostileCountsAreRefused) {
          "tensor 2 of 18446744073709551615: its name takes 8 bytes from byte 57 on, but the file has 0 more");
   refuse(counts(0, 1) + number(huge),
          "key 1 of 1: its name takes 18446744073709551615 bytes from byte 32 on, but the file has 0 more");
+  refuse(counts(0, 1) + number<uint64_t>(70000) + Bytes(80000, 'k'),
+         "key 1 of 1: its name has 70000 bytes, but must have 1 to 65535");
+  refuse(counts(1, 0) + number<uint64_t>(65) + Bytes(100, 't'),
+         "tensor 1 of 1: its name has 65 bytes, but must have 1 to 64");
+  refuse(counts(1, 0) + text(""), "tensor 1 of 1: its name has 0 bytes, but must have 1 to 64");
   const auto array = [&](uint32_t type, uint64_t count) {
     return with_key(number(9U) + number(type) + number(count));
   };

@@ -73,6 +73,17 @@ TEST(GgufImport, OtherArchitecturesAreRefusedByName) {
   refuse(file, "key \"general.architecture\" is missing, or is no string");
 }
 
+TEST(GgufImport, PartsOfSplitModelsAreRefused) {
+  FileText file = llama();
+  file.keys["split.count"] = number(2U) + number<uint16_t>(3);
+  refuse<UnsupportedError>(
+      file,
+      "this is one of 3 files that a model was split into\n  hint: llama-gguf-split --merge "
+      "joins them");
+  file.keys["split.count"] = number(2U) + number<uint16_t>(1);
+  import(file.bytes());
+}
+
 TEST(GgufImport, MissingKeysAreRefused) {
   for (const char* key : {"llama.block_count", "llama.embedding_length", "llama.feed_forward_length",
                           "llama.attention.head_count", "llama.attention.layer_norm_rms_epsilon"}) {

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "GGUF";
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint32_t kMostDimensions = 4;
+constexpr size_t kLongestKey = 65535, kLongestTensorName = 64;  // in bytes, as the format has it
 
 enum class Kind : uint8_t { Unsigned, Signed, Float, Bool, String, Array };
 struct ValueType {
@@ -65,6 +66,13 @@ class Cursor {
   std::span<const std::byte> bytes_;
   size_t position_ = 0;
 };
+
+std::string_view read_name(Cursor& cursor, size_t longest) {
+  const std::string_view name = cursor.text("its name");
+  if (name.empty() || name.size() > longest)
+    throw user_error("its name has {} bytes, but must have 1 to {}", name.size(), longest);
+  return name;
+}
 
 const ValueType& read_value_type(Cursor& cursor) {
   const auto number = cursor.number<uint32_t>("the type of its value");
@@ -193,7 +201,7 @@ Container::Container(std::shared_ptr<const MappedFile> file) : file_(std::move(f
 
   for (uint64_t i = 0; i < keys; ++i) {
     const std::string_view key = with_context([&] { return fmt::format("key {} of {}", i + 1, keys); },
-                                              [&] { return cursor.text("its name"); });
+                                              [&] { return read_name(cursor, kLongestKey); });
     with_context([&] { return fmt::format("key {}", quote(key)); },
                  [&] {
                    if (!keys_.emplace(key, read_value(cursor)).second)
@@ -205,7 +213,7 @@ Container::Container(std::shared_ptr<const MappedFile> file) : file_(std::move(f
   for (uint64_t i = 0; i < tensors; ++i) {
     Entry entry{};
     entry.name = with_context([&] { return fmt::format("tensor {} of {}", i + 1, tensors); },
-                              [&] { return cursor.text("its name"); });
+                              [&] { return read_name(cursor, kLongestTensorName); });
     with_context([&] { return fmt::format("tensor {}", quote(entry.name)); },
                  [&] { read_info(cursor, entry); });
     entries.push_back(std::move(entry));

@@ -25,6 +25,16 @@ const Architecture& architecture_of(const Container& container) {
                     fmt::join(names, " "));
 }
 
+// One of the files that a large model was cut into has only some of its tensors.
+void refuse_parts(const Container& container) {
+  const auto it = container.keys().find("split.count");
+  const auto* count = it == container.keys().end() ? nullptr : std::get_if<uint64_t>(&it->second);
+  if (count != nullptr && *count > 1)
+    throw unsupported(
+        "this is one of {} files that a model was split into\n  hint: llama-gguf-split --merge joins them",
+        *count);
+}
+
 }  // namespace
 
 const std::vector<Architecture>& all_architectures() {
@@ -44,6 +54,7 @@ std::unique_ptr<Graph> read_gguf(const std::shared_ptr<const MappedFile>& file) 
   return with_context([&] { return file->path().string(); },
                       [&] {
                         const Container container(file);
+                        refuse_parts(container);
                         const Architecture& architecture = architecture_of(container);
                         ModelSource source(container, std::string(architecture.name));
                         std::unique_ptr<Graph> graph = architecture.trace(source);
