@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "base/mistaken_file.h"
 #include "frontends/builtin/builtin.h"
+#include "frontends/gguf/container.h"
 #include "frontends/gguf/import.h"
 #include "frontends/torch/import.h"
 #include "ir/parse.h"

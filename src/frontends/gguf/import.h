@@ -9,9 +9,6 @@
 
 namespace tenon::gguf {
 
-// Whether the file starts as one of GGUF does.
-bool is_gguf(const MappedFile& file);
-
 // Weights stay in the file; blocks of integers are dequantized in the graph.
 std::unique_ptr<Graph> read_gguf(const std::filesystem::path& path);
 std::unique_ptr<Graph> read_gguf(const std::shared_ptr<const MappedFile>& file);
