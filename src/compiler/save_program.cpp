@@ -16,6 +16,7 @@
 
 namespace tenon::compiler {
 
+using runtime::FilePart;
 using runtime::HostStep;
 using runtime::KernelCode;
 using runtime::LoopsStep;
@@ -50,13 +51,14 @@ class Weights {
       return {.offset = *offset};
     const auto found = known.find(tensor.bytes().data());
     if (tensor.bytes().size() < kPage || found == known.end() ||
-        packed_shape(found->second) != shape_of(tensor))
+        packed_shape(found->second.stored) != shape_of(tensor))
       return {.offset = add(tensor)};
-    const StoredConstant& stored = found->second;
-    std::vector<Packed>& alike = packed_[hash_bytes(unpacked(tensor, stored, threads_).bytes())];
-    for (const Packed& other : alike)
-      if (is_made_of(other, tensor, stored))
-        return {other.offset, WeightPlace::Other{shape_of(other.tensor), other.stored, stored.packing}};
+    const auto& [stored, windows] = found->second;
+    const Tensor constant = stored.packing.winograd_tile ? windows : unpacked(tensor, stored, {}, threads_);
+    std::vector<Packed>& alike = packed_[hash_bytes(constant.bytes())];
+    for (Packed& other : alike)
+      if (std::optional<WeightPlace> place = place_as(other, tensor, stored, constant))
+        return *place;
     alike.push_back({add(tensor), tensor, stored});
     return {.offset = alike.back().offset};
   }
@@ -71,13 +73,31 @@ class Weights {
     uint64_t offset;
     Tensor tensor;
     StoredConstant stored;
+    std::optional<FilePart> corrections = {};  // once a target has asked for them
   };
 
   static TensorShape shape_of(const Tensor& tensor) { return {tensor.dtype(), tensor.extents()}; }
 
-  bool is_made_of(const Packed& other, const Tensor& tensor, const StoredConstant& stored) const {
-    return other.stored.dtype == stored.dtype && other.stored.extents == stored.extents &&
-           identical(repacked(other.tensor, other.stored, stored.packing, threads_), tensor);
+  // Where it can be made of the other.
+  std::optional<WeightPlace> place_as(Packed& other, const Tensor& tensor, const StoredConstant& stored,
+                                      const Tensor& constant) {
+    if (other.stored.dtype != stored.dtype || other.stored.extents != stored.extents)
+      return std::nullopt;
+    WeightPlace::Other made_of{shape_of(other.tensor), other.stored, stored.packing};
+    std::optional<std::vector<std::byte>> corrections(std::in_place);
+    const bool is_corrected = needs_corrections(other.stored, stored.packing);
+    if (is_corrected)
+      corrections = find_corrections(other.tensor, other.stored, constant, threads_);
+    if (!corrections ||
+        !identical(repacked(other.tensor, other.stored, *corrections, stored.packing, threads_), tensor))
+      return std::nullopt;
+    if (is_corrected && !other.corrections) {
+      const auto shared = std::make_shared<std::vector<std::byte>>(std::move(*corrections));
+      other.corrections = {.offset = find_or_add(*shared, shared), .size = shared->size()};
+    }
+    if (is_corrected)
+      made_of.corrections = other.corrections;
+    return WeightPlace{other.offset, std::move(made_of)};
   }
 
   std::optional<uint64_t> find(std::span<const std::byte> bytes) const {

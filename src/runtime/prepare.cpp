@@ -153,7 +153,7 @@ class Preparation {
       return packed->split ? schedule::split_into_bf16x3(panels, threads) : panels;
     }
     if (const auto* winograd = std::get_if<lowering::TransformedWeights>(&step.layout))
-      return schedule::winograd_weights(join(pieces, step.dim), winograd->tile, program_.target);
+      return schedule::winograd_weights(join(pieces, step.dim), winograd->tile, program_.target, threads);
     if (const auto* permuted = std::get_if<lowering::PermutedLayout>(&step.layout))
       return schedule::reordered(join(pieces, step.dim), permuted->order);
     return pieces.size() == 1 && !step.vnni_dim

@@ -111,6 +111,8 @@ class ProgramArchive {
       packing.layout = *permutation;
   }
   void visit(StoredConstant& stored) { all(stored.dtype, stored.extents, stored.packing); }
+  void visit(StoredAs& stored) { visit_enum(stored, StoredAs::RepackedWindows); }
+  void visit(FilePart& part) { all(part.offset, part.size); }
 
   void visit(InputPort& port) { all(port.name, port.type, port.is_read); }
 

@@ -120,18 +120,30 @@ class Reader : public ProgramArchive<Reader> {
       return strings(shape.extents);
     uint64_t offset = 0;
     number(offset);
-    bool is_repacked = false;
-    visit(is_repacked);
-    if (!is_repacked)
+    StoredAs kind{};
+    visit(kind);
+    if (kind == StoredAs::Itself)
       return literal(shape, offset);
     TensorShape in_file{};
     StoredConstant stored;
     Packing packing;
+    std::optional<FilePart> corrections;
     all(in_file.dtype, in_file.extents, stored, packing);
-    if (packed_shape(stored) != in_file || packed_shape({stored.dtype, stored.extents, packing}) != shape)
+    if (kind == StoredAs::RepackedWindows)
+      all(stored.packing.winograd_tile, packing.winograd_tile, corrections);
+    if (packed_shape(stored) != in_file || packed_shape({stored.dtype, stored.extents, packing}) != shape ||
+        needs_corrections(stored, packing) != corrections.has_value())
       refuse();
     return Literal::deferred(shape.dtype, shape.extents,
-                             std::make_shared<RepackedConstant>(literal(in_file, offset), stored, packing));
+                             std::make_shared<RepackedConstant>(
+                                 literal(in_file, offset), stored,
+                                 corrections ? std::optional(literal(*corrections)) : std::nullopt, packing));
+  }
+
+  Literal literal(const FilePart& part) {
+    if (part.size > file_.bytes().size())
+      refuse();
+    return literal({DType::U8, {static_cast<int64_t>(part.size)}}, part.offset);
   }
 
   Literal literal(const TensorShape& shape, uint64_t offset) {
@@ -247,27 +259,36 @@ bool is_sound_control(const HostStep& step) {
          control.output_reversed.size() == collected;
 }
 
+// Whether each slot is one with memory of its own, or ends at one by aliases. No slot is passed twice.
+bool have_memory(const std::vector<Slot>& slots) {
+  std::vector<size_t> passed_from(slots.size(), slots.size());
+  for (size_t first = 0; first < slots.size(); ++first) {
+    size_t at = first;
+    while (slots[at].alias && passed_from[at] == slots.size()) {
+      passed_from[at] = first;
+      at = *slots[at].alias;
+      if (at >= slots.size())
+        return false;
+    }
+    if (slots[at].alias && passed_from[at] == first)
+      return false;
+  }
+  return true;
+}
+
 // That all numbers stand for something there is.
 void check_numbers(const Program& program) {
   const size_t slots = program.slots.size();
   const auto has_slot = [&](size_t slot) { return slot < slots; };
-  // It ends at a slot with memory of its own.
-  const auto has_end = [&](const Slot& slot) {
-    const Slot* at = &slot;
-    for (size_t steps = 0; at->alias; ++steps, at = &program.slots[*at->alias])
-      if (!has_slot(*at->alias) || steps == slots)
-        return false;
-    return true;
-  };
   const auto has_home = [&](const Slot& slot) {
     const auto fits = [&](size_t count) {
       return slot.number >= 0 && static_cast<uint64_t>(slot.number) < count;
     };
     return (slot.home != Home::Input || fits(program.inputs.size())) &&
-           (slot.home != Home::Output || fits(program.outputs.size())) && has_end(slot);
+           (slot.home != Home::Output || fits(program.outputs.size()));
   };
   bool is_sound = program.output_names.size() == program.outputs.size() &&
-                  std::ranges::all_of(program.slots, has_home) &&
+                  std::ranges::all_of(program.slots, has_home) && have_memory(program.slots) &&
                   std::ranges::all_of(program.outputs, has_slot);
   for (const PrepareStep& step : program.prepare.steps)
     is_sound = is_sound && has_slot(step.slot);

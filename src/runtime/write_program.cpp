@@ -7,6 +7,9 @@
 #include "ir/print.h"
 #include "runtime/prepare.h"
 #include "runtime/program_archive.h"
+#include "schedule/cpu/winograd.h"
+#include "schedule/cpu/winograd_weights.h"
+#include "target/resources.h"
 
 namespace tenon::runtime {
 namespace {
@@ -76,13 +79,22 @@ class Writer : public ProgramArchive<Writer> {
     } else {
       WeightPlace place = place_(tensor);
       append_number(body_, place.offset);
-      bool is_repacked = place.other.has_value();
-      visit(is_repacked);
-      if (is_repacked) {
-        auto& [shape, stored, packing] = *place.other;
+      StoredAs kind = kind_of(place);
+      visit(kind);
+      if (kind != StoredAs::Itself) {
+        auto& [shape, stored, packing, corrections] = *place.other;
         all(shape.dtype, shape.extents, stored, packing);
+        if (kind == StoredAs::RepackedWindows)
+          all(stored.packing.winograd_tile, packing.winograd_tile, corrections);
       }
     }
+  }
+
+  static StoredAs kind_of(const WeightPlace& place) {
+    if (!place.other)
+      return StoredAs::Itself;
+    const bool has_windows = place.other->stored.packing.winograd_tile || place.other->packing.winograd_tile;
+    return has_windows ? StoredAs::RepackedWindows : StoredAs::Repacked;
   }
 
   void code(std::vector<KernelCode>& code) {
@@ -147,13 +159,10 @@ std::optional<StoredConstant> describe_stored(const Program& program, const Prep
   lowering::Layout& layout = stored.packing.layout;
   if (auto* packed = std::get_if<lowering::PackedWeights>(&layout)) {
     packed->weights = {};
-  } else if (std::holds_alternative<lowering::TransformedWeights>(layout)) {
-    // They are transformed alike for all targets, in panels of so many filters.
-    const int64_t panels = made.extent(0), elements = made.extent(1), channels = made.extent(2),
-                  lanes = made.extent(3);
-    stored.extents = {panels * lanes, elements, channels};
+  } else if (const auto* winograd = std::get_if<lowering::TransformedWeights>(&layout)) {
+    stored.packing.winograd_tile = winograd->tile;
     layout =
-        lowering::PackedWeights{.weights = {}, .order = {.order = {0, 1, 2}, .reduced = 2, .lanes = lanes}};
+        lowering::PackedWeights{.weights = {}, .order = schedule::winograd_panels(made.extents().back())};
   } else if (std::holds_alternative<lowering::ImageLayout>(layout)) {
     layout = lowering::PlainLayout();
   }
@@ -161,20 +170,34 @@ std::optional<StoredConstant> describe_stored(const Program& program, const Prep
   return is_so ? std::optional(stored) : std::nullopt;
 }
 
+// The constants of a program, made but for windows: those are not transformed.
+std::vector<Tensor> make_constants(Program& program, const std::shared_ptr<Device>& device) {
+  for (PrepareStep& step : program.prepare.steps)
+    if (std::holds_alternative<lowering::TransformedWeights>(step.layout))
+      step.layout = lowering::PlainLayout();
+  Prepared prepared = run_prepare(program, device);
+  if (prepared.failure)
+    std::rethrow_exception(prepared.failure);
+  return std::move(prepared.constants);
+}
+
 }  // namespace
 
 StoredConstants freeze_constants(Program& program, const std::shared_ptr<Device>& device) {
   CHECK(!has_varying_weights(program), "the weights of {} vary", program.name);
-  Prepared prepared = run_prepare(program, device);
-  if (prepared.failure)
-    std::rethrow_exception(prepared.failure);
+  const std::vector<PrepareStep> steps = program.prepare.steps;
+  std::vector<Tensor> constants = make_constants(program, device);
   Prepare frozen;
   StoredConstants stored;
-  for (const PrepareStep& step : program.prepare.steps) {
+  for (const PrepareStep& step : steps) {
     const std::string& name = program.prepare.weights[step.weights.front()].name;
-    Tensor& made = prepared.constants[step.slot];
+    Tensor made = std::move(constants[step.slot]), windows;
+    if (const auto* winograd = std::get_if<lowering::TransformedWeights>(&step.layout)) {
+      windows = made;
+      made = schedule::winograd_weights(windows, winograd->tile, program.target, available_cores());
+    }
     if (const std::optional<StoredConstant> found = describe_stored(program, step, made))
-      stored.emplace(made.bytes().data(), *found);
+      stored.emplace(made.bytes().data(), Frozen{*found, windows});
     frozen.steps.push_back({.slot = step.slot, .weights = {frozen.weights.size()}});
     frozen.weights.push_back({.name = name, .literal = std::move(made)});
   }

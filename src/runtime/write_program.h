@@ -9,10 +9,15 @@
 
 namespace tenon::runtime {
 
+// A constant as kernels read it.
+struct Frozen {
+  StoredConstant stored;  // what it was packed from
+  Tensor windows;         // before they were transformed, where they were
+};
+using StoredConstants = std::map<const std::byte*, Frozen>;  // by their elements
+
 // Runs the prepare part of a program and of those of its host steps, so that what is left of it are constants
 // as kernels read them.
-using StoredConstants =
-    std::map<const std::byte*, StoredConstant>;  // what they were packed from, by their elements
 StoredConstants freeze_constants(Program& program, const std::shared_ptr<Device>& device);
 
 // Where the elements of a constant are among the weights, as they stand in a file: in its own layout, or in
@@ -22,7 +27,8 @@ struct WeightPlace {
   struct Other {
     TensorShape shape;
     StoredConstant stored;
-    Packing packing;  // of the constant itself
+    Packing packing;                           // of the constant itself
+    std::optional<FilePart> corrections = {};  // see needs_corrections
   };
   std::optional<Other> other = {};
 };

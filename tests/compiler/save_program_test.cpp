@@ -184,6 +184,41 @@ TEST_F(SaveProgram, StoresWeightsOnceForSeveralTargets) {
   expect_same();
 }
 
+// Where one target reads windows transformed, and others as they are or in other tiles.
+TEST_F(SaveProgram, StoresWindowsOnceForSeveralTargets) {
+  const std::unique_ptr<Graph> graph = read(R"(
+    graph main(%x: f32[1,64,14,14], %w: f32[64,64,3,3]) {
+      %0 = conv(%x, %w, pads=[1, 1, 1, 1])
+      return %0
+    })");
+  constexpr uint64_t kWindowBytes = 64 * 64 * 9 * 4;
+  std::vector<compiler::TargetToSave> targets;
+  for (const int64_t tile : {4, 2, 0}) {
+    compiler::CompileContext context = without_cache();
+    for (const compiler::FusedKernel& kernel : compiler::fusion_of(*graph, context).after)
+      if (kernel.contraction)
+        context.tuning[kernel.contraction->contraction->key] = {.winograd_tile = tile};
+    targets.push_back({fmt::format("tiles{}", tile), context});
+  }
+  const auto save_all = [&](const std::vector<compiler::TargetToSave>& all) {
+    return compiler::save_program({.model = *graph, .optimised = *graph, .made_with = ""}, all, path_)
+        .weights;
+  };
+  const Data inputs = inputs_for(*graph, {});
+  for (size_t first = 0; first < targets.size(); ++first) {
+    const uint64_t alone = save_all({targets.front()});
+    const bool is_transformed = targets.front().name != "tiles0";
+    EXPECT_EQ(alone > kWindowBytes * 3 / 2, is_transformed);
+    EXPECT_LT(save_all(targets), alone + (is_transformed ? kWindowBytes / 5 : 0) + 1);
+    for (const auto& [name, context] : targets)
+      EXPECT_TRUE(identical(
+          compiler::open_program(*ProgramFile::open(path_), name).executor->run(inputs).front().tensor(),
+          compile(*graph, context)->run(inputs).front().tensor()))
+          << name << " where " << targets.front().name << " is first";
+    std::ranges::rotate(targets, targets.begin() + 1);
+  }
+}
+
 TEST_F(SaveProgram, KnowsItsModel) {
   const std::unique_ptr<Graph> graph = read(R"(
     graph main(%x: f32[4,64], %w: f32[64,8]) {

@@ -99,6 +99,19 @@ TEST_F(ReadProgramTest, RefusesMemoryThatIsNowhere) {
   expect_refused(program);
 }
 
+// Following each alias of it to the end would take minutes.
+TEST_F(ReadProgramTest, ReadsLongChainsOfAliasesAtOnce) {
+  constexpr size_t kCount = 200'000;
+  Program program = named("main");
+  program.slots.assign(kCount, {.name = "x", .type = Type::tensor(DType::F32, {})});
+  for (size_t i = 0; i + 1 < kCount; ++i)
+    program.slots[i].alias = i + 1;
+  write(program);
+  EXPECT_EQ(read().slots.size(), kCount);
+  program.slots.back().alias = kCount / 2;
+  expect_refused(program);
+}
+
 TEST_F(ReadProgramTest, RefusesOperationsOfKernelsThatThereAreNot) { expect_refused(branch(), {Dim(1)}); }
 
 }  // namespace

@@ -2,12 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "base/expect_error.h"
 #include "tensor/wide.h"
 
 namespace tenon {
 
 using lowering::PackedWeights;
 using lowering::PermutedLayout;
+using runtime::Corrections;
+using runtime::find_corrections;
+using runtime::needs_corrections;
 using runtime::packed_shape;
 using runtime::Packing;
 using runtime::repacked;
@@ -32,18 +39,30 @@ Packing panels(std::vector<size_t> order, size_t reduced, int64_t lanes, int64_t
               .order = {.order = std::move(order), .reduced = reduced, .lanes = lanes, .groups = groups}}};
 }
 
+Packing windows(int64_t tile, int64_t lanes) {
+  Packing packing = panels({0, 1, 2}, 2, lanes);
+  packing.winograd_tile = tile;
+  return packing;
+}
+
 // That each of these is made of each other, and the constant of all.
 void expect_repacked(const Tensor& constant, const std::vector<Packing>& packings) {
   const StoredConstant plain{.dtype = constant.dtype(), .extents = constant.extents()};
   for (const Packing& from : packings)
     for (const int threads : {1, 3}) {
       const StoredConstant stored{.dtype = constant.dtype(), .extents = constant.extents(), .packing = from};
-      const Tensor elements = repacked(constant, plain, from, threads);
+      const Tensor elements = repacked(constant, plain, {}, from, threads);
       EXPECT_EQ(packed_shape(stored), (TensorShape{elements.dtype(), elements.extents()}));
-      EXPECT_TRUE(identical(unpacked(elements, stored, threads), constant));
+      std::optional<std::vector<std::byte>> corrections(std::in_place);
+      if (from.winograd_tile)
+        corrections = find_corrections(elements, stored, constant, threads);
+      ASSERT_TRUE(corrections);
+      EXPECT_TRUE(identical(unpacked(elements, stored, *corrections, threads), constant));
       for (const Packing& to : packings)
         EXPECT_TRUE(
-            identical(repacked(elements, stored, to, threads), repacked(constant, plain, to, threads)));
+            identical(repacked(elements, stored, needs_corrections(stored, to) ? *corrections : Corrections(),
+                               to, threads),
+                      repacked(constant, plain, {}, to, threads)));
     }
 }
 
@@ -77,6 +96,58 @@ TEST(StoredLayout, JoinsPartsOfBf16) {
   expect_repacked(constant, {split, panels({1, 0}, 1, 8)});
 }
 
+TEST(StoredLayout, RestoresTransformedWindows) {
+  const auto expect_restored = [](const Tensor& constant) {
+    expect_repacked(
+        constant,
+        {{}, panels({0, 1, 2, 3}, 3, 8), windows(4, 8), windows(4, 16), windows(2, 16), windows(2, 4)});
+  };
+  Tensor constant = numbers(DType::F32, {16, 6, 3, 3});
+  expect_restored(constant);
+  // Zeros, and weights of very different sizes.
+  const std::span<float> weights = constant.mutable_data<float>();
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = i % 7 == 0 ? 0 : std::ldexp(weights[i] - 30, static_cast<int>(i % 41) - 20);
+  weights[1] = -0.0F;
+  expect_restored(constant);
+  // Planes of windows.
+  expect_repacked(numbers(DType::F32, {8, 4, 3, 3, 3}), {{}, windows(4, 8), windows(2, 4)});
+}
+
+// A correction is a byte or two where weights are alike in size, and corners need none.
+TEST(StoredLayout, TakesFewBytesToRestoreWindows) {
+  const Tensor constant = numbers(DType::F32, {32, 32, 3, 3});
+  const StoredConstant plain{.dtype = DType::F32, .extents = constant.extents()};
+  for (const int64_t tile : {2, 4}) {
+    const StoredConstant stored{
+        .dtype = DType::F32, .extents = constant.extents(), .packing = windows(tile, 8)};
+    const Tensor elements = repacked(constant, plain, {}, stored.packing, 1);
+    const auto corrections = find_corrections(elements, stored, constant, 1);
+    ASSERT_TRUE(corrections);
+    EXPECT_LT(corrections->size(), constant.bytes().size() / 5);
+    expect_error<UserError>([&] { unpacked(elements, stored, Corrections(*corrections).first(100), 1); },
+                            "corrections of weights end early");
+    std::vector<std::byte> more = *corrections;
+    more.emplace_back();
+    expect_error<UserError>([&] { unpacked(elements, stored, more, 1); },
+                            "there are more corrections of weights than weights");
+    std::ranges::fill(more, std::byte{0xff});
+    expect_error<UserError>([&] { unpacked(elements, stored, more, 1); },
+                            "a correction of a weight is too long");
+  }
+}
+
+TEST(StoredLayout, DoesNotRestoreCornersThatTransformingChanges) {
+  for (const float corner : {-0.0F, std::numeric_limits<float>::infinity()}) {
+    Tensor constant = numbers(DType::F32, {8, 8, 3, 3});
+    constant.mutable_data<float>()[9] = corner;
+    const StoredConstant plain{.dtype = DType::F32, .extents = constant.extents()},
+        stored{.dtype = DType::F32, .extents = constant.extents(), .packing = windows(4, 8)};
+    const Tensor elements = repacked(constant, plain, {}, stored.packing, 1);
+    EXPECT_FALSE(find_corrections(elements, stored, constant, 1)) << corner;
+  }
+}
+
 TEST(StoredLayout, KnowsWhatDoesNotFit) {
   const auto shape = [](const Packing& packing, DType dtype = DType::F32, const Extents& extents = {6, 8}) {
     return packed_shape({.dtype = dtype, .extents = extents, .packing = packing});
@@ -93,6 +164,13 @@ TEST(StoredLayout, KnowsWhatDoesNotFit) {
   EXPECT_EQ(shape({.vnni_dim = 1, .layout = {}}, DType::I8), (TensorShape{DType::I32, {6, 2}}));
   EXPECT_EQ(shape({.vnni_dim = 1, .layout = {}}, DType::F32), std::nullopt);
   EXPECT_EQ(shape({.vnni_dim = {}, .layout = PermutedLayout{{0, 2}}}), std::nullopt);
+  const Extents weights = {8, 2, 3, 3};
+  EXPECT_EQ(shape(windows(4, 4), DType::F32, weights), (TensorShape{DType::F32, {2, 36, 2, 4}}));
+  EXPECT_EQ(shape(windows(3, 4), DType::F32, weights), std::nullopt);
+  EXPECT_EQ(shape(windows(4, 3), DType::F32, weights), std::nullopt);
+  EXPECT_EQ(shape(windows(4, 4), DType::I32, weights), std::nullopt);
+  EXPECT_EQ(shape(windows(4, 4), DType::F32, {8, 3, 3}), std::nullopt);
+  EXPECT_EQ(shape({.vnni_dim = {}, .layout = {}, .winograd_tile = 4}, DType::F32, weights), std::nullopt);
 }
 
 }  // namespace

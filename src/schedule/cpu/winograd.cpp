@@ -7,6 +7,7 @@
 #include "schedule/assign.h"
 #include "schedule/cpu/gemm_tile.h"
 #include "schedule/cpu/prefetch_b.h"
+#include "schedule/cpu/winograd_weights.h"
 
 namespace tenon::schedule {
 
@@ -23,41 +24,6 @@ using loops::Statement;
 using lowering::WinogradPlan;
 
 namespace {
-
-using Matrix = std::vector<std::vector<double>>;
-
-// For tiles of a size: of the image (rows are what each element becomes), of the weights, and back.
-struct Transforms {
-  Matrix image, weights, back;
-};
-
-const Transforms& transforms_for(int64_t tile) {
-  static const Transforms two{
-      .image = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-      .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-      .back = {{1, 1, 1, 0}, {0, 1, -1, -1}},
-  };
-  // By the points 0, 1, -1, 1/2 and -2: with 2 and -2 sums of 192 channels err by 2.3 times as much (B.
-  // Barabasz et al., "Error analysis and improving the accuracy of Winograd convolution for deep neural
-  // networks", 2020).
-  static const Transforms four{
-      .image = {{1, -1.5, -2, 1.5, 1, 0},
-                {0, -1, 0.5, 2.5, 1, 0},
-                {0, 1, -2.5, 0.5, 1, 0},
-                {0, -2, -1, 2, 1, 0},
-                {0, 0.5, -1, -0.5, 1, 0},
-                {0, 1, -1.5, -2, 1.5, 1}},
-      .weights = {{1, 0, 0},
-                  {1.0 / 3, 1.0 / 3, 1.0 / 3},
-                  {-1.0 / 3, 1.0 / 3, -1.0 / 3},
-                  {-16.0 / 15, -8.0 / 15, -4.0 / 15},
-                  {1.0 / 15, -2.0 / 15, 4.0 / 15},
-                  {0, 0, 1}},
-      .back = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 0.5, -2, 0}, {0, 1, 1, 0.25, 4, 0}, {0, 1, -1, 0.125, -8, 1}},
-  };
-  CHECK(tile == 2 || tile == 4, "there are no tiles of {}", tile);
-  return tile == 2 ? two : four;
-}
 
 // The axis along a dimension of the result.
 const Axis& axis_along(const Definition& convolution, size_t dim) {
@@ -102,7 +68,7 @@ class WinogradNest {
       : definitions_(definitions),
         outputs_(outputs),
         sum_(definitions.front()),
-        transforms_(transforms_for(plan.tile)),
+        transforms_(winograd_transforms(plan.tile)),
         tile_(plan.tile),
         side_(plan.tile + 2),
         lanes_(lanes_of_tiles(target)),
@@ -344,7 +310,7 @@ class WinogradNest {
   const std::vector<Definition>& definitions_;
   const std::set<std::string>& outputs_;
   const Definition& sum_;
-  const Transforms& transforms_;
+  const WinogradTransforms& transforms_;
   const int64_t tile_, side_;  // of the results of a tile, and of what it sees
   const int64_t lanes_;
   const lowering::WinogradBlocks& blocks_;
@@ -364,31 +330,8 @@ std::vector<Dim> winograd_sizes(const Conv3x3& sums, int64_t tile, const Target&
   return {sums.filters / at_once, (tile + 2) * (tile + 2), sums.all_channels(), at_once};
 }
 
-Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& target) {
-  const int64_t filters = weights.extent(0), channels = weights.extent(1),
-                planes = weights.count() / filters / channels / 9, all_channels = planes * channels,
-                side = tile + 2, at_once = filters_at_once(filters, target);
-  const Matrix& transform = transforms_for(tile).weights;
-  Tensor result(DType::F32, {filters / at_once, side * side, all_channels, at_once});
-  const float* from = weights.data<float>().data();
-  float* to = result.mutable_data<float>().data();
-  for (int64_t filter = 0; filter < filters; ++filter)
-    for (int64_t channel = 0; channel < all_channels; ++channel) {
-      const float* window =
-          from + ((filter * channels + channel % channels) * planes + channel / channels) * 9;
-      for (int64_t i = 0; i < side; ++i) {
-        double half[3] = {};
-        for (size_t k = 0; k < 3; ++k)
-          for (size_t l = 0; l < 3; ++l)
-            half[l] += transform[static_cast<size_t>(i)][k] * static_cast<double>(window[k * 3 + l]);
-        for (int64_t j = 0; j < side; ++j) {
-          const std::vector<double>& row = transform[static_cast<size_t>(j)];
-          to[((filter / at_once * side * side + i * side + j) * all_channels + channel) * at_once +
-             filter % at_once] = static_cast<float>(row[0] * half[0] + row[1] * half[1] + row[2] * half[2]);
-        }
-      }
-    }
-  return result;
+Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& target, int threads) {
+  return transformed_windows(weights, tile, filters_at_once(weights.extent(0), target), threads);
 }
 
 std::vector<Statement> build_winograd(const std::vector<Definition>& definitions,

@@ -21,7 +21,7 @@ int64_t reach_of_tiles(int64_t size, int64_t tile);
 // Transformed weights: blocks of filters, elements of a tile, channels, and lanes (filters).
 std::vector<Dim> winograd_sizes(const Conv3x3& conv, int64_t tile, const Target& target);
 // `weights` are [filters, channels, planes…, 3, 3], of f32.
-Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& target);
+Tensor winograd_weights(const Tensor& weights, int64_t tile, const Target& target, int threads);
 
 // The nest of definitions with the same axes: the first is the convolution, whose value multiplies an element
 // of the image with one of the transformed weights; the others are its epilogue. Images are [batch, planes…,
