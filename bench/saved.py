@@ -2,15 +2,19 @@
 
   saved.py bits MODEL... [--build FOLDER] [--dim NAME=N]... [--compile OPTION]...
   saved.py speed MODEL... [--runs N] ...
-  saved.py emulate MODEL --qemu COMMAND --target NAME[,NAME...] [--run TENON_RUN] ...
+  saved.py emulate MODEL... --qemu COMMAND --target NAME[,NAME...] [--run TENON_RUN] ...
+  saved.py arm MODEL... [--qemu COMMAND] [--target NAME[,NAME...]] [--run TENON_RUN] ...
   saved.py memory MODEL ...
 
 bits saves each model, runs it by tenon-run in a root that holds the libraries of C and C++ alone, and compares the outputs with
 those of tenon run, bit by bit. speed does the same and shows the time of a run by tenon-run and by tenon bench of the model, in
 turn. emulate runs a program saved for several targets under qemu, such as "qemu-x86_64 -cpu Haswell -L ROOT", each target by name
-and the one that is chosen; where this machine runs the target too, the outputs must be the same. memory holds one process open with
-a program that was run, then two, and compares their proportional set sizes. Inputs are those of MODEL.npz where it is there, else
-drawn.
+and the one that is chosen; where this machine runs the target too, the outputs must be the same, else as near to those of tenon run
+as the tests ask for. arm is the same for armv8.2+dotprod and armv8, under qemu-aarch64 by the tenon-run that `tools/cross_static
+aarch64 tenon-run` builds. A MODEL of tests/data/programs is run as it is, and must print the same outputs as its text, whose whole numbers
+nothing rounds. memory holds one
+process open with a program that was run, then two, and compares their proportional set sizes. Inputs are those of MODEL.npz where it
+is there, else drawn.
 """
 
 import argparse
@@ -29,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8",
           "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool"}
 SIZE = 3  # of a dimension that nobody fixes
+TOLERANCE = 1e-5  # of the largest, as in tests/compiler/expect_compiled.h
 
 
 class Failure(Exception):
@@ -42,13 +47,15 @@ def shell(command, **options):
     return done.stdout
 
 
-def draw(port, generator):
-    """An array for an input as tenon-run lists it: `ids: i64[batch,2*n]`."""
+def draw(port, generator, dims, whole):
+    """An array for an input as tenon-run lists it, `ids: i64[batch,2*n]`, of whole numbers or of any."""
     dtype, sizes = re.fullmatch(r"(\w+)\[(.*)\]", port).groups()
     shape = []
     for size in sizes.split(",") if sizes else []:
-        shape.append(int(eval(re.sub(r"[A-Za-z_]\w*", str(SIZE), size), {"__builtins__": {}})))
+        shape.append(int(eval(re.sub(r"[A-Za-z_]\w*", lambda name: dims.get(name[0], str(SIZE)), size), {"__builtins__": {}})))
     name = DTYPES[dtype]
+    if whole:
+        return generator.integers(-3, 4, shape).astype(name)
     if dtype == "bool":
         return generator.integers(0, 2, shape).astype(name)
     if dtype[0] in "iu":
@@ -60,6 +67,7 @@ class Workshop:
     def __init__(self, arguments, folder):
         self.arguments, self.folder = arguments, folder
         self.tenon, self.runner = arguments.build / "tenon", arguments.build / "tenon-run"
+        self.emulated = self.emulate()
         self.program, self.inputs = folder / "program.tnp", folder / "inputs.npz"
         for line in shell(["ldd", self.runner]).splitlines():
             if found := re.search(r"/\S+", line):
@@ -70,19 +78,31 @@ class Workshop:
         (folder / "tenon-run").write_bytes(self.runner.read_bytes())
         (folder / "tenon-run").chmod(0o755)
 
+    def emulate(self):
+        words = (self.arguments.qemu or "").split()
+        if words and "-L" not in words:  # under which /proc is not that of this machine
+            (self.folder / "proc").mkdir()
+            (self.folder / "proc/cpuinfo").touch()
+            words += ["-L", self.folder]
+        return [*words, self.arguments.run or self.runner]
+
     def save(self, model, targets=None):
         command = [self.tenon, "compile", model, "-o", self.program, *self.arguments.compile]
         for dim in self.arguments.dim:
             command += ["--dim", dim]
         shell(command + (["--target", targets] if targets else []))
+        self.make_inputs(model)
+
+    def make_inputs(self, model, whole=False):
         given = Path(model).with_suffix(".npz")
         if given.exists() and not self.arguments.dim:
             self.inputs.write_bytes(given.read_bytes())
             return
-        asked = subprocess.run([self.runner, self.program], capture_output=True, text=True)
+        asked = subprocess.run([*self.emulated, self.program], capture_output=True, text=True)
+        dims = dict(dim.split("=") for dim in self.arguments.dim)
         generator, arrays = numpy.random.default_rng(1), {}
         for number, (name, port) in enumerate(re.findall(r"^  (.*): (\w+\[.*\])$", asked.stderr, re.MULTILINE)):
-            arrays[f"input_{number}"] = draw(port, generator)
+            arrays[f"input_{number}"] = draw(port, generator, dims, whole)
         numpy.savez(self.inputs, **arrays)
 
     def alone(self, *options):
@@ -121,10 +141,32 @@ def check_speed(shop, model):
     return f"{said}; saved / compiled {statistics.median(ratios):.3f} ({', '.join(f'{each:.3f}' for each in ratios)})"
 
 
+def distance(a, b):
+    """How far outputs are from others at most, in terms of the largest of those."""
+    a, b = numpy.load(a), numpy.load(b)
+    if [(name, a[name].shape) for name in a.files] != [(name, b[name].shape) for name in b.files]:
+        raise Failure("other outputs than tenon run")
+    return max(float(numpy.max(numpy.abs(a[name].astype("float64") - b[name].astype("float64")), initial=0) /
+                     (numpy.max(numpy.abs(b[name].astype("float64")), initial=0) or 1)) for name in a.files)
+
+
+def check_released(shop, program):
+    model = re.sub(r"-(arm64|x86-64)\.tnp$", ".tenon", str(program))
+    shop.program.write_bytes(Path(program).read_bytes())
+    shop.make_inputs(program, whole=True)
+    there = shell([*shop.emulated, shop.program, "--inputs", shop.inputs, "--threads", 1])
+    here = shell([shop.tenon, "run", model, "--inputs", shop.inputs])
+    if here != there:
+        raise Failure(f"other outputs than tenon run, which says {here}, but this {there}")
+    return f"{len(here.splitlines())} outputs as of tenon run"
+
+
 def check_emulated(shop, model):
+    if model.endswith(".tnp"):
+        return check_released(shop, model)
     targets = shop.arguments.target.split(",")
     shop.save(model, shop.arguments.target)
-    emulator = [*shop.arguments.qemu.split(), shop.arguments.run or shop.runner, shop.program, "--inputs", shop.inputs, "--threads", 1]
+    emulator = [*shop.emulated, shop.program, "--inputs", shop.inputs, "--threads", 1]
     said = []
     for target in [""] + targets:
         environment = dict(os.environ, TENON_TARGET=target) if target else None
@@ -138,13 +180,13 @@ def check_emulated(shop, model):
         native = subprocess.run([shop.runner, shop.program, "--inputs", shop.inputs, "--threads", "1", "--outputs", here],
                                 env=environment, capture_output=True, text=True)
         if not target or native.returncode != 0:
-            a = numpy.load(there)
             wanted = shop.folder / "wanted.npz"
-            shell([shop.tenon, "run", model, "--inputs", shop.inputs, "--engine", "reference", "--outputs", wanted])
-            b = numpy.load(wanted)
-            worst = max(float(numpy.max(numpy.abs(a[name].astype("float64") - b[name].astype("float64")), initial=0) /
-                              (numpy.max(numpy.abs(b[name].astype("float64")), initial=0) or 1)) for name in a.files)
-            said.append(f"{target or 'chosen'}: runs, {worst:.1e} from the reference evaluator")
+            dims = [word for dim in shop.arguments.dim for word in ("--dim", dim)]
+            shell([shop.tenon, "run", model, "--inputs", shop.inputs, "--outputs", wanted, *dims])
+            worst = distance(there, wanted)
+            if not worst <= TOLERANCE:
+                raise Failure(f"{target or 'chosen'}: {worst:.1e} from tenon run")
+            said.append(f"{target or 'chosen'}: runs, {worst:.1e} from tenon run")
         elif equal(here, there):
             said.append(f"{target}: same bits as native")
         else:
@@ -216,7 +258,7 @@ def check_memory(shop, model):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["bits", "speed", "emulate", "memory"])
+    parser.add_argument("what", choices=["bits", "speed", "emulate", "arm", "memory"])
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
     parser.add_argument("--dim", action="append", default=[])
@@ -228,7 +270,12 @@ def main():
     parser.add_argument("--run", help="the tenon-run that it runs")
     parser.add_argument("--target", help="that the program is saved for, and run by")
     arguments = parser.parse_args()
-    check = {"bits": check_bits, "speed": check_speed, "emulate": check_emulated, "memory": check_memory}[arguments.what]
+    if arguments.what == "arm":
+        arguments.qemu = arguments.qemu or "qemu-aarch64"
+        arguments.run = arguments.run or ROOT / "build-cross-aarch64/tenon-run"
+        arguments.target = arguments.target or "armv8.2+dotprod,armv8"
+    check = {"bits": check_bits, "speed": check_speed, "emulate": check_emulated, "arm": check_emulated,
+             "memory": check_memory}[arguments.what]
     failures = 0
     for model in arguments.models:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,8 @@
 # runtime.cmake — libtenonrt.so, which opens and runs saved programs, and tenon-run, the program that does. They need libc, libm
-# and libstdc++ alone: of the rooms, the linker takes what these two use, in which there are no graphs, no ops and no LLVM.
+# and libstdc++ alone: of these rooms, the linker takes what the two use, in which there are no graphs, no ops and no LLVM.
 include(cmake/static_fmt.cmake)
-list(TRANSFORM rooms_up_to_api REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE runtime_files)
+set(runtime_rooms tenon_api tenon_runtime tenon_schedule tenon_ir tenon_tensor tenon_target tenon_base)
+list(TRANSFORM runtime_rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE runtime_files)
 set(symbols ${PROJECT_SOURCE_DIR}/cmake/libtenonrt.map)
 
 # Archives give what is asked for: of the C interface, besides what open.cpp needs, the files of these functions.
@@ -17,7 +18,7 @@ set_target_properties(tenon-run PROPERTIES LINK_DEPENDS "${runtime_files}")
 foreach(target tenonrt tenon-run)
   target_include_directories(${target} PRIVATE src include)
   target_compile_definitions(${target} PRIVATE FMT_SHARED)
-  add_dependencies(${target} ${rooms_up_to_api})
+  add_dependencies(${target} ${runtime_rooms})
   target_link_libraries(${target} PRIVATE ${runtime_files} static_fmt)
   target_link_options(${target} PRIVATE -s -Wl,--gc-sections -Wl,--as-needed $<$<BOOL:${LLD}>:-Wl,--icf=all>)
 endforeach()
