@@ -123,10 +123,14 @@ class Object {
   void write() const {
     const auto file = MappedFile::open(program());
     const std::string symbol = symbol_of(options_);
-    codegen::write_data_object(options_.output, architecture_, symbol + "_program", file->bytes());
-    write_file(header_path(options_),
-               fmt::format(kHeader, std::filesystem::path(options_.output).stem().string(), symbol,
-                           file->bytes().size()));
+    const std::string header = fmt::format(kHeader, std::filesystem::path(options_.output).stem().string(),
+                                           symbol, file->bytes().size());
+    write_files({{options_.output,
+                  [&](const std::filesystem::path& temporary) {
+                    codegen::write_data_object(temporary, architecture_, symbol + "_program", file->bytes());
+                  }},
+                 {header_path(options_),
+                  [&](const std::filesystem::path& temporary) { write_content(temporary, header); }}});
   }
 
  private:

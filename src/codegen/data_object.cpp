@@ -41,11 +41,10 @@ Elf64_Ehdr header_of(Architecture architecture, uint64_t sections) {
 
 }  // namespace
 
-void write_data_object(const std::filesystem::path& path, Architecture architecture,
+void write_data_object(const std::filesystem::path& existing, Architecture architecture,
                        const std::string& symbol, std::span<const std::byte> bytes) {
   if (bytes.size() > kMostDataBytes)
-    throw user_error("cannot write {}: an object holds at most {} bytes, but these are {}", path.string(),
-                     kMostDataBytes, bytes.size());
+    throw user_error("an object holds at most {} bytes, but these are {}", kMostDataBytes, bytes.size());
   // The names of sections first, which all end in a zero, and then that of the symbol.
   const std::string strings = std::string(kNames, sizeof kNames) + symbol + '\0';
   std::array<Elf64_Sym, 2> symbols{};
@@ -75,19 +74,17 @@ void write_data_object(const std::filesystem::path& path, Architecture architect
   place(kStrings, kStringsName, SHT_STRTAB, strings.size(), 1);
   place(kStack, kStackName, SHT_PROGBITS, 0, 1);  // no code here wants a stack that may be executed
   const uint64_t table = runtime::align_up(end, alignof(Elf64_Shdr));
-  write_file(path, [&](const std::filesystem::path& temporary) {
-    FileWriter file(temporary);
-    const auto append_at = [&](uint64_t offset, std::span<const std::byte> content) {
-      file.append(std::string(offset - file.size(), '\0'));
-      file.append(content);
-    };
-    file.append(bytes_of(header_of(architecture, table)));
-    append_at(sections[kData].sh_offset, bytes);
-    append_at(sections[kSymbols].sh_offset, bytes_of(symbols));
-    append_at(sections[kStrings].sh_offset, std::as_bytes(std::span(strings)));
-    append_at(table, bytes_of(sections));
-    file.close();
-  });
+  FileWriter file(existing);
+  const auto append_at = [&](uint64_t offset, std::span<const std::byte> content) {
+    file.append(std::string(offset - file.size(), '\0'));
+    file.append(content);
+  };
+  file.append(bytes_of(header_of(architecture, table)));
+  append_at(sections[kData].sh_offset, bytes);
+  append_at(sections[kSymbols].sh_offset, bytes_of(symbols));
+  append_at(sections[kStrings].sh_offset, std::as_bytes(std::span(strings)));
+  append_at(table, bytes_of(sections));
+  file.close();
 }
 
 }  // namespace tenon::codegen

@@ -12,8 +12,8 @@ namespace tenon::codegen {
 // The most that code which refers to them reaches, beside as much of its own.
 constexpr uint64_t kMostDataBytes = uint64_t{1} << 30;
 
-// Read-only data under the name of a symbol, at a cache line. The file is there as a whole or not at all.
-void write_data_object(const std::filesystem::path& path, Architecture architecture,
+// Read-only data under the name of a symbol, at a cache line. For the functions that write_file calls.
+void write_data_object(const std::filesystem::path& existing, Architecture architecture,
                        const std::string& symbol, std::span<const std::byte> bytes);
 
 }  // namespace tenon::codegen

@@ -93,11 +93,16 @@ struct Provider : OrtEp {
                  OrtNodeComputeInfo** made, OrtNode** context_nodes) noexcept {
       return guard([&] {
         auto& provider = *static_cast<Provider*>(self);
+        // Where one fails, ONNX Runtime releases none.
+        std::vector<std::unique_ptr<ComputeInfo>> infos;
         for (size_t i = 0; i < count; ++i) {
           const Ort::ConstNode node(nodes[i]);
-          made[i] = new ComputeInfo(provider.make_program(Ort::ConstGraph(graphs[i]), node, context_nodes[i]),
-                                    node, provider.options.how.threads);
+          infos.push_back(std::make_unique<ComputeInfo>(
+              provider.make_program(Ort::ConstGraph(graphs[i]), node, context_nodes[i]), node,
+              provider.options.how.threads));
         }
+        for (size_t i = 0; i < count; ++i)
+          made[i] = infos[i].release();
       });
     };
     ReleaseNodeComputeInfos = [](OrtEp*, OrtNodeComputeInfo** infos, size_t count) noexcept {

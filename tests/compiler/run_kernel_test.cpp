@@ -326,6 +326,31 @@ TEST(RunCompiled, JoinsBytes) {
             widen<double>(loops::interpret(kernel, {x}).front()));
 }
 
+// Squares that are transposed would write in another order.
+TEST(RunCompiled, KeepsTheOrderOfRowsThatWriteInOnePlace) {
+  Tensor x(DType::F32, {64, 48});
+  for (int64_t i = 0; i < x.count(); ++i)
+    x.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+  for (const char* body : {"y[r+c] = x[c,r]", "y[47-r+c] = x[c,r]", "y[2*r+c] = x[c,r]",
+                           "y[80*r+c+16] = x[c,r]\n      y[80*r+c+80] = x[c,r] * 2"}) {
+    const loops::Kernel kernel =
+        loops::parse_checked_kernel(fmt::format(R"(kernel k(x: f32[64,48]) -> (y: f32[4000]) {{
+  for i in 0..4000 {{
+    y[i] = 0
+  }}
+  for r in 0..48 {{
+    for c in 0..64 vector {{
+      {}
+    }}
+  }}
+}})",
+                                                body));
+    EXPECT_EQ(widen<double>(run_compiled(kernel, {x}, {}, this_machine()).front()),
+              widen<double>(loops::interpret(kernel, {x}).front()))
+        << body;
+  }
+}
+
 // Threads share the iterations of nested loops, and may begin and end within a run of the innermost.
 TEST(RunCompiled, TakesIterationsFromAnywhereToAnywhere) {
   const loops::Kernel kernel = loops::parse_checked_kernel(R"(kernel k() -> (y: i64[2,3,n]) {

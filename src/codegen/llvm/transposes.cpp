@@ -46,6 +46,18 @@ bool depends_on(const Dim& dim, const std::string& variable) {
   return loops::mentions(Scalar::index(dim), variable);
 }
 
+// Whether an index, or an offset, of two iterations in different rows and lanes is never the same.
+bool tells_apart(const Dim& index, const Loop& rows, const Loop& lanes) {
+  const std::optional<Dim> by_row = slope_of(index, rows.variable), by_lane = slope_of(index, lanes.variable);
+  const std::optional<int64_t> row = by_row ? by_row->constant() : std::nullopt,
+                               lane = by_lane ? by_lane->constant() : std::nullopt;
+  const auto exceeds = [](int64_t step, int64_t other, const Loop& loop) {
+    const std::optional<int64_t> count = loops::iterations_of(loop).constant();
+    return step != 0 && (other == 0 || (count && std::abs(step) / std::abs(other) >= *count));
+  };
+  return row && lane && (exceeds(*lane, *row, rows) || exceeds(*row, *lane, lanes));
+}
+
 // Rows of a square as its columns: each step interleaves rows of one half with those of the other.
 std::vector<Value*> transpose(llvm::IRBuilderBase& builder, std::vector<Value*> rows) {
   const size_t side = rows.size(), half = side / 2;
@@ -80,7 +92,8 @@ std::optional<TransposedNest> TransposeEmitter::find_transposed(const Loop& loop
     if (assign == nullptr || !assign->combine.empty())
       return std::nullopt;
     for (const loops::Place& place : assign->places)
-      written.insert(place.buffer);
+      if (!written.insert(place.buffer).second || !is_apart(place, loop, *inner))
+        return std::nullopt;
     for (const Scalar& value : assign->values) {
       const std::optional<int64_t> own = count_operations(value);
       if (!own)
@@ -108,6 +121,13 @@ std::optional<TransposedNest> TransposeEmitter::find_transposed(const Loop& loop
           nest.loads.push_back(load);
       });
   return reads_written || nest.loads.empty() ? std::nullopt : std::optional(nest);
+}
+
+bool TransposeEmitter::is_apart(const loops::Place& place, const Loop& rows, const Loop& lanes) const {
+  const std::optional<Dim> whole = whole_offset(storage_.at(place.buffer), place.at);
+  return (whole && tells_apart(*whole, rows, lanes)) || std::ranges::any_of(place.at, [&](const Scalar& at) {
+           return at.kind() == Scalar::Kind::Index && tells_apart(at.index(), rows, lanes);
+         });
 }
 
 bool TransposeEmitter::has_whole_squares_alone(const Loop& loop, int64_t side) {

@@ -18,7 +18,8 @@ class TransposeEmitter : protected TileEmitter {
  protected:
   using TileEmitter::TileEmitter;
 
-  // Nothing where a statement reads what another writes, or may not be computed everywhere.
+  // Nothing where a statement reads what another writes, two write in one buffer, rows write in each other's
+  // places, or a statement may not be computed everywhere.
   std::optional<TransposedNest> find_transposed(const loops::Loop& loop) const;
   // Whether squares leave nothing of the loop.
   static bool has_whole_squares_alone(const loops::Loop& loop, int64_t side);
@@ -29,6 +30,9 @@ class TransposeEmitter : protected TileEmitter {
                            const std::function<void(llvm::Value* begin, llvm::Value* end)>& run_rest);
 
  private:
+  // Whether iterations in different rows and lanes write in different places: squares compute some lanes of
+  // the next rows before the other lanes of this one.
+  bool is_apart(const loops::Place& place, const loops::Loop& rows, const loops::Loop& lanes) const;
   std::vector<llvm::Value*> load_columns(const loops::Scalar& load, int64_t side);
 };
 
