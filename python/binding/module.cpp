@@ -14,6 +14,7 @@
 #include "binding/tensors.h"
 #include "binding/torch_graph.h"
 #include "binding/torch_rows.h"
+#include "binding/training.h"
 #include "ops/registry.h"
 
 namespace tenon::python {
@@ -72,6 +73,7 @@ NB_MODULE(_tenon, module) {
   bind_model(module);
   bind_torch_graph(module);
   bind_torch_rows(module);
+  bind_training(module);
   module.def("command_line", run_command_line);
   module.def("version", tenon_version);
 }

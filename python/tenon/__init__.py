@@ -13,6 +13,7 @@ from tenon._passes import Pass, Rule, graph_pass, using
 from tenon._tenon import Array, Graph, Journal, Node, Program, Value
 from tenon._tenon import version as _version
 from tenon.errors import Error, InternalError, UnsupportedError, UserError
+from tenon.training import TrainStep, train_step
 from tenon._config import show_config
 from tenon import _graph, ops
 from tenon._graph import TensorType
@@ -21,7 +22,7 @@ __version__ = _version()
 
 __all__ = [
     "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Journal", "Model", "Node", "Optimization", "Pass", "PassChecks", "Port",
-    "Program", "Report", "Rule", "TensorType", "Timings", "UnsupportedError", "UserError", "Value",
+    "Program", "Report", "Rule", "TensorType", "Timings", "TrainStep", "UnsupportedError", "UserError", "Value",
     "Verification", "add_op", "benchmark", "compile", "graph_pass",
-    "load", "ops", "show_config", "trace", "using", "verify_pass",
+    "load", "ops", "show_config", "trace", "train_step", "using", "verify_pass",
 ]

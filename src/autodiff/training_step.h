@@ -1,4 +1,4 @@
-// training_step.h — a step of training as a graph: a model, its loss, the gradients, and the update of the
+// training_step.h — a training step as a graph: a model, its loss, the gradients, and the update of the
 // weights. docs/training.md says what there is.
 #pragma once
 

@@ -1,4 +1,4 @@
-// checkpoint.h — the state of a training in an .npz, from which it goes on.
+// checkpoint.h — the state of a training in an .npz, to resume from.
 #pragma once
 
 #include "autodiff/training_step.h"

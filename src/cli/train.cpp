@@ -177,8 +177,7 @@ class Training {
           *options_.batch, options_.model.model, *fixed);
     batch_ = fixed ? *fixed : options_.batch.value_or(std::min(kDefaultBatch, examples));
     if (batch_ < 1 || examples < batch_)
-      throw user_error("{}: there are {} examples, which fill no batch of {}", options_.data, examples,
-                       batch_);
+      throw user_error("{}: {} examples do not fill a batch of {}", options_.data, examples, batch_);
     Data sample;
     for (const Tensor& array : arrays)
       sample.emplace_back(first_rows(array, batch_));
@@ -249,15 +248,15 @@ class Trainer {
     const std::shared_ptr<const runtime::Executor> executor = compile();
     runtime::StatefulRun run(executor, pairs_of(step), start_.state);
     text += fmt::format("updated in place: {} of {}\n", run.in_place(), step.state.size());
-    if (training_.data().left_out() > 0)
-      text += fmt::format("{} of each epoch left out, which fill no batch\n",
-                          format_count(static_cast<uint64_t>(training_.data().left_out()), "example"));
+    if (training_.data().dropped() > 0)
+      text += fmt::format("{} of each epoch dropped, which do not fill a batch\n",
+                          format_count(static_cast<uint64_t>(training_.data().dropped()), "example"));
     write_output(text);
     const int64_t first = as_int(start_.state.back()), last = training_.steps();
     if (first >= last)
       write_output(fmt::format("{} has {} steps already\n", options_.checkpoint, first));
     else if (first > 0)
-      write_output(fmt::format("going on from {}, after {} steps\n", options_.checkpoint, first));
+      write_output(fmt::format("resuming from {} after {} steps\n", options_.checkpoint, first));
     run_steps(run, first, last);
     if (!options_.output.empty())
       write_output(
@@ -368,11 +367,11 @@ void add_train(CLI::App& program) {
       ->option_text("NAME")
       ->capture_default_str();
   options->training.add_to(*command);
-  add_count(*command, "--epochs", options->epochs, "how often it sees each example: 1 where left out");
-  add_count(*command, "--steps", options->steps, "how many batches it trains on, instead");
+  add_count(*command, "--epochs", options->epochs, "passes over the examples: by default 1");
+  add_count(*command, "--steps", options->steps, "how many batches to train on, instead of --epochs");
   add_count(*command, "--batch", options->batch,
-            "examples in each batch: 32 where left out, or as the model has it");
-  add_seed(*command, options->seed)->description("of the order of examples, and the model's random ops");
+            "examples in each batch: by default 32, or as many as the model fixes");
+  add_seed(*command, options->seed)->description("of the order of examples, and of the model's random ops");
   command->add_flag("--in-order", options->in_order, "takes the examples in the order of the file");
   offer_files(command
                   ->add_option("-o,--output", options->output,
@@ -381,14 +380,14 @@ void add_train(CLI::App& program) {
               {".onnx", ".tenon"});
   offer_files(command
                   ->add_option("--checkpoint", options->checkpoint,
-                               "keeps the state in this .npz, and the model in that of -o, on the way")
+                               "writes the state to this .npz, and the model to -o, while training")
                   ->option_text("FILE"),
               {".npz"});
   add_count(*command, "--checkpoint-every", options->checkpoint_every,
-            "after so many steps: after each epoch where left out");
-  command->add_flag("--resume", options->resumes, "goes on from the checkpoint, if there is one");
+            "every so many steps: by default after each epoch");
+  command->add_flag("--resume", options->resumes, "resumes from the checkpoint, if there is one");
   add_count(*command, "--log-every", options->log_every,
-            "says the mean loss after so many steps: after each epoch where left out");
+            "prints the mean loss every so many steps: by default after each epoch");
   add_numerics(*command, options->numerics);
   add_threads(*command, options->threads);
   command->footer(examples(

@@ -1,4 +1,4 @@
-// train_step.cpp — tenon train-step: a step of training as a model.
+// train_step.cpp — tenon train-step: the training step of a model, as a model.
 #include "autodiff/training_step.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
@@ -17,8 +17,7 @@ namespace {
 
 struct Options {
   ModelArguments model;
-  TrainingArguments training;
-  std::optional<int64_t> steps;
+  StepArguments step;
   std::string output, state;
 };
 
@@ -37,12 +36,12 @@ void check_outputs(const Options& options) {
 
 void write_step(const Options& options) {
   check_outputs(options);
-  const Loss loss = loss_of(options.training);
-  const Optimizer optimizer = optimizer_of(options.training, options.steps);
+  const Loss loss = loss_of(options.step.training);
+  const Optimizer optimizer = optimizer_of(options.step.training, options.step.steps);
   const std::unique_ptr<Graph> model = load_model(options.model);
   const TrainingStep step =
       with_context([&] { return options.model.model; },
-                   [&] { return training_step(*model, loss, optimizer, options_of(options.training)); });
+                   [&] { return training_step(*model, loss, optimizer, options_of(options.step.training)); });
   if (!options.state.empty()) {
     NamedTensors initial;
     for (const StateValue& value : step.state)
@@ -65,10 +64,9 @@ void write_step(const Options& options) {
 void add_train_step(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      program.add_subcommand("train-step", "makes a step of training of a model: loss, gradients, update");
+      program.add_subcommand("train-step", "writes the training step of a model: loss, gradients and update");
   options->model.add_to(*command);
-  options->training.add_to(*command);
-  add_count(*command, "--steps", options->steps, "how many steps the schedule is for");
+  options->step.add_to(*command);
   offer_files(command
                   ->add_option("-o,--output", options->output,
                                "writes the step here, as .onnx or .tenon, instead of showing it")

@@ -1,5 +1,6 @@
 #include "cli/training_arguments.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/names.h"
@@ -125,6 +126,24 @@ void TrainingArguments::add_to(CLI::App& command) {
       ->option_text("NAME,...");
 }
 
+void StepArguments::add_to(CLI::App& command) {
+  training.add_to(command);
+  add_count(command, "--steps", steps, "how many steps the schedule is for");
+}
+
+StepArguments parse_step_arguments(std::vector<std::string> words) {
+  StepArguments arguments;
+  CLI::App command;
+  arguments.add_to(command);
+  std::ranges::reverse(words);  // as CLI11 takes them
+  try {
+    command.parse(words);
+  } catch (const CLI::ParseError& error) {
+    throw user_error("{}", error.what());
+  }
+  return arguments;
+}
+
 Loss loss_of(const TrainingArguments& arguments) {
   const bool is_of_classes = arguments.loss == "cross_entropy";
   check_use(arguments.label_smoothing.has_value(), "--label-smoothing", is_of_classes, "--loss cross_entropy",
@@ -177,7 +196,7 @@ std::string describe(const TrainingStep& step) {
   std::string text = fmt::format("{}, {} numbers; the state takes {}\n", format_count(step.weights, "weight"),
                                  numbers, format_bytes(static_cast<double>(bytes)));
   if (step.drops_activation)
-    text += "the loss is taken of the logits, before the activation that the model ends in\n";
+    text += "the loss expects logits, so it skips the activation that the model ends in\n";
   if (!step.unreached.empty())
     text += fmt::format("the loss does not depend on {}\n", first_few(step.unreached));
   return text;

@@ -1,4 +1,4 @@
-// training_arguments.h — the options of what a step of training computes.
+// training_arguments.h — the options of what a training step computes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,6 +19,16 @@ struct TrainingArguments {
 
   void add_to(CLI::App& command);
 };
+
+// Those of one step by itself.
+struct StepArguments {
+  TrainingArguments training;
+  std::optional<int64_t> steps;  // that the schedule is for
+
+  void add_to(CLI::App& command);
+};
+// From words such as --loss=mse, for callers without a command line.
+StepArguments parse_step_arguments(std::vector<std::string> words);
 
 // Options that do not go together are the user's fault. The schedule is for so many steps, where that is
 // known.

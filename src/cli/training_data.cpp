@@ -26,7 +26,7 @@ TrainingData::TrainingData(std::vector<Tensor> arrays, int64_t batch, Order orde
     : arrays_(std::move(arrays)),
       batch_(batch),
       batches_(arrays_.front().extent(0) / batch),
-      left_out_(arrays_.front().extent(0) % batch),
+      dropped_(arrays_.front().extent(0) % batch),
       order_(order),
       rows_(static_cast<size_t>(arrays_.front().extent(0))) {
   CHECK(batches_ > 0, "{} examples for batches of {}", arrays_.front().extent(0), batch);
@@ -44,7 +44,7 @@ Data TrainingData::batch(int64_t step) {
 }
 
 // Fisher and Yates' shuffle. What it draws depends on the seed, the epoch and the row alone, so that training
-// goes on from any step as it would have without a break.
+// resumes at any step as if it had not been interrupted.
 void TrainingData::arrange(int64_t epoch) {
   epoch_ = epoch;
   std::iota(rows_.begin(), rows_.end(), 0);

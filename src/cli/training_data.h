@@ -14,8 +14,8 @@ class TrainingData {
   };
   TrainingData(std::vector<Tensor> arrays, int64_t batch, Order order);
 
-  int64_t batches() const { return batches_; }    // of an epoch
-  int64_t left_out() const { return left_out_; }  // examples of each epoch that fill no batch
+  int64_t batches() const { return batches_; }  // of an epoch
+  int64_t dropped() const { return dropped_; }  // examples of each epoch that do not fill a batch
   // The arrays for a step, by its number from 0. Each epoch has an order of its own.
   Data batch(int64_t step);
 
@@ -23,7 +23,7 @@ class TrainingData {
   void arrange(int64_t epoch);
 
   std::vector<Tensor> arrays_;
-  int64_t batch_, batches_, left_out_;
+  int64_t batch_, batches_, dropped_;
   Order order_;
   int64_t epoch_ = -1;  // for which the rows are arranged
   std::vector<int64_t> rows_;

@@ -1,4 +1,4 @@
-// A step of training as a graph: what it takes and gives, its formulas, and what is refused.
+// A training step as a graph: what it takes and gives, its formulas, and what is refused.
 #include "autodiff/training_step.h"
 
 #include <gtest/gtest.h>

@@ -62,7 +62,7 @@ TEST_F(Train, SaysHowTheLossFalls) {
   const auto at = [&](const std::string& text) { return outcome.out.find(text) != std::string::npos; };
   EXPECT_TRUE(at("2 weights, 9 numbers; the state takes 116 B\n")) << outcome.out;
   EXPECT_TRUE(at("updated in place: ")) << outcome.out;
-  EXPECT_TRUE(at("6 examples of each epoch left out, which fill no batch\n")) << outcome.out;
+  EXPECT_TRUE(at("6 examples of each epoch dropped, which do not fill a batch\n")) << outcome.out;
   EXPECT_TRUE(at("epoch 15, step 60: loss ")) << outcome.out;
   EXPECT_TRUE(at("epoch 30, step 120: loss 0.0")) << outcome.out;
   EXPECT_TRUE(at("wrote trained.onnx: ")) << outcome.out;
@@ -100,7 +100,7 @@ TEST_F(Train, GoesOnWithMoreEpochs) {
   ASSERT_EQ(shell(std::string(kTrain) + "--epochs 5 --checkpoint whole.npz").status, 0);
   ASSERT_EQ(shell(std::string(kTrain) + "--epochs 2 --checkpoint state.npz").status, 0);
   const Outcome outcome = shell(std::string(kTrain) + "--epochs 5 --checkpoint state.npz --resume");
-  EXPECT_NE(outcome.out.find("going on from state.npz, after 8 steps\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("resuming from state.npz after 8 steps\n"), std::string::npos) << outcome.out;
   EXPECT_EQ(read_file(folder_ / "state.npz"), read_file(folder_ / "whole.npz"));
   const std::string other = "tenon train model.tenon --data data.npz --loss cross_entropy --optimizer adam ";
   EXPECT_EQ(shell(other + "--epochs 6 --seed 4 --checkpoint state.npz --resume").error,
@@ -165,7 +165,7 @@ TEST_F(Train, RefusesATargetThatDoesNotFit) {
   expect_refused("tenon train model.tenon --data short.npz --loss cross_entropy -o out.onnx",
                  "short.npz: \"target\" has 2 examples, but others have 70");
   expect_refused("tenon train model.tenon --data data.npz --loss cross_entropy --batch 71 -o out.onnx",
-                 "data.npz: there are 70 examples, which fill no batch of 71");
+                 "data.npz: 70 examples do not fill a batch of 71");
 }
 
 TEST_F(Train, StopsWhereTheLossIsNoNumber) {

@@ -1,5 +1,6 @@
 """Steps of training, compared with PyTorch's."""
 
+import copy
 import math
 import subprocess
 import sys
@@ -254,3 +255,179 @@ def test_a_module_of_batch_norm_is_refused(tmp_path):
     error = command("train-step", tmp_path / "model.onnx", "--loss", "mse", status=2)
     assert 'batch normalisation by stored statistics: "1.running_mean"' in error
     command("train-step", tmp_path / "model.onnx", "--loss", "mse", "--freeze", "1.running_*")
+
+
+# --- tenon.train_step ---
+
+
+def keywords(options):
+    """Options of the command line as those of tenon.train_step."""
+    words = {"optimizer": options[0]}
+    for i, option in enumerate(options):
+        if str(option).startswith("--"):
+            has_value = i + 1 < len(options) and not str(options[i + 1]).startswith("--")
+            words[option[2:].replace("-", "_")] = options[i + 1] if has_value else True
+    return words
+
+
+def make_step(module, x, loss="cross_entropy", **options):
+    return tenon.train_step(module, loss, args=(x,), dynamic=({0: "batch"},), **options)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_of_a_module_are_those_of_pytorch(name):
+    options, make = OPTIMIZERS[name]
+    torch.manual_seed(0)
+    module = Mlp().double()
+    other = copy.deepcopy(module)
+    batches = examples(torch.float64)
+    step = make_step(module, batches[0][0], **keywords(options))
+    losses = [step(*batch) for batch in batches]
+    wanted = train(other, make(other.parameters()), batches)
+    numpy.testing.assert_allclose(losses, wanted, rtol=0, atol=1e-6)
+    for (key, ours), theirs in zip(module.named_parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6, msg=key)
+    assert step.steps == STEPS
+    assert step.learning_rate == make(other.parameters()).param_groups[0]["lr"]
+
+
+def test_a_convnet_and_batches_of_several_sizes():
+    torch.manual_seed(0)
+    module = ConvNet()
+    other = copy.deepcopy(module)
+    images, labels = (torch.tensor(each) for each in bars(STEPS * 12, 1))
+    ends = [min(i * 12 + (i % 2) * 5, len(images)) for i in range(STEPS + 1)]  # 17 and 7 in turns
+    batches = [(images[a:b], labels[a:b].to(torch.int32)) for a, b in zip(ends, ends[1:])]
+    step = make_step(module, images[:3], optimizer="adamw", learning_rate=0.01)
+    losses = [step(*batch) for batch in batches]
+    wanted = train(other, torch.optim.AdamW(other.parameters(), 0.01), [(x, y.long()) for x, y in batches])
+    numpy.testing.assert_allclose(losses, wanted, rtol=0, atol=1e-4)
+
+
+def test_a_step_keeps_its_state_in_place():
+    module = Points()
+    x, labels = (torch.tensor(each) for each in rings(32, 1))
+    step = make_step(module, x)
+    places = {name: each.data_ptr() for name, each in module.named_parameters()}
+    state = dict(zip([each.name for each in step._state], step._values))
+    before = {name: each.clone() for name, each in module.named_parameters()}
+    step(x, labels)
+    for value, now in zip(step._state, step._values):
+        assert now is state[value.name], value.name
+        if value.name.endswith("exp_avg"):
+            assert now.abs().max() > 0
+    for name, each in module.named_parameters():
+        assert each.data_ptr() == places[name] and each.requires_grad
+        assert not torch.equal(each, before[name])
+
+
+def test_what_a_module_is_given_is_trained_from():
+    torch.manual_seed(0)
+    module, other = Mlp(), Mlp()
+    batch = examples(torch.float32, 1)[0]
+    step = make_step(module, batch[0], optimizer="sgd")
+    step(*batch)
+    module.load_state_dict(other.state_dict())
+    assert step(*batch) == pytest.approx(torch.nn.functional.cross_entropy(other(batch[0]), batch[1]).item(), abs=1e-6)
+    module.to(torch.float32).layers[0].weight.data = torch.zeros(16, 6)
+    step(*batch)
+    assert module.layers[0].weight.abs().max() > 0
+    assert {*step.state_dict()} == {*module.state_dict()}
+
+
+def test_tied_and_frozen_weights():
+
+    class Tied(torch.nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(5, 5), torch.nn.Linear(5, 5)
+            self.second.weight = self.first.weight
+            self.last = torch.nn.Linear(5, 3)
+
+        def forward(self, x):
+            return self.last(torch.tanh(self.second(torch.tanh(self.first(x)))))
+
+    torch.manual_seed(0)
+    module = Tied()
+    other = copy.deepcopy(module)
+    other.last.requires_grad_(False)
+    step = make_step(module, torch.zeros(2, 5), "mse", optimizer="sgd", learning_rate=0.1, freeze="last.*")
+    batches = [(torch.randn(4, 5), torch.randn(4, 3)) for _ in range(5)]
+    losses = [step(*batch) for batch in batches]
+    parameters = [each for each in other.parameters() if each.requires_grad]
+    wanted = train(other, SGD(parameters, 0.1), batches, torch.nn.functional.mse_loss)
+    numpy.testing.assert_allclose(losses, wanted, rtol=0, atol=1e-5)
+    for ours, theirs in zip(module.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert module.second.weight is module.first.weight
+
+
+def test_a_file_is_trained_with_arrays_of_numpy(tmp_path):
+    torch.manual_seed(0)
+    module = Mlp()
+    export(module, torch.zeros(2, 6), tmp_path / "model.onnx")
+    step = tenon.train_step(tmp_path / "model.onnx", "cross_entropy", "adam", learning_rate=0.01)
+    batches = examples(torch.float32, 5)
+    losses = [step(x=x.numpy(), target=target.numpy()) for x, target in batches]
+    wanted = train(module, torch.optim.Adam(module.parameters(), 0.01), batches)
+    numpy.testing.assert_allclose(losses, wanted, rtol=0, atol=1e-5)
+    for name, weight in step.state_dict().items():
+        numpy.testing.assert_allclose(weight, module.state_dict()[name], rtol=0, atol=1e-5)
+    step.save(tmp_path / "trained.onnx")
+    onnx.checker.check_model(onnx.load(tmp_path / "trained.onnx"))
+    x = batches[0][0]
+    trained = tenon.load(tmp_path / "trained.onnx").compile()
+    torch.testing.assert_close(trained(x), module(x).detach(), rtol=0, atol=1e-4)
+    numpy.testing.assert_array_equal(step.model.compile()(x.numpy()), trained(x.numpy()))
+
+
+def test_a_step_goes_on_from_a_state():
+    torch.manual_seed(0)
+    batches = examples(torch.float32, 6)
+    first = make_step(Mlp(), batches[0][0], learning_rate=0.01, schedule="cosine", steps=6)
+    start, state = first.state_dict(), first.state()
+    weights = {name: weight.clone() for name, weight in start.items()}
+    for batch in batches[:3]:
+        first(*batch)
+    state = first.state()
+    losses = [first(*batch) for batch in batches[3:]]
+    module = Mlp()
+    second = make_step(module, batches[0][0], learning_rate=0.01, schedule="cosine", steps=6)
+    second.load_state(state)
+    assert second.steps == 3
+    assert [second(*batch) for batch in batches[3:]] == losses
+    assert not torch.equal(module.layers[0].weight, weights["layers.0.weight"])
+    with pytest.raises(tenon.UserError, match="the state of another model or optimizer: layers.0.bias.exp_avg"):
+        make_step(Mlp(), batches[0][0], optimizer="sgd").load_state(state)
+    with pytest.raises(tenon.UserError, match=r'"step" has the sizes \[1\], but that of the model has \[\]'):
+        second.load_state({**state, "step": torch.zeros(1)})
+
+
+def test_what_a_step_does_not_take():
+    x, y = examples(torch.float32, 1)[0]
+    step = make_step(Mlp(), x, optimizer="sgd")
+    before = {name: weight.clone() for name, weight in step.state_dict().items()}
+    for arguments, message in [((x,), "the step takes x, target, but got 1 tensors"),
+                               ((x, torch.full_like(y, 5)), "the target has the label 5, but the model has 5 classes"),
+                               ((x, y - 5), "hint: ignore_label=-5 leaves it out"),
+                               ((x, y.double()), "cross_entropy takes labels, which are integers, but the target is of torch.float64"),
+                               ((x.double(), y), "input x must be"), ((x, y[1:]), "input target must be")]:
+        with pytest.raises(tenon.UserError, match=message):
+            step(*arguments)
+    for name, weight in step.state_dict().items():
+        assert torch.equal(weight, before[name])
+    assert step.steps == 0
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"momentum": 0.9}, "^momentum is for sgd, but what was chosen is adamw$"),
+    ({"schedule": "cosine"}, "hint: steps says how many there are"),
+    ({"beta1": 2}, "^beta1: it must be a number from 0 to below 1, but is 2$"),
+    ({"optimizer": "adan"}, "^optimizer: .* but is adan"),
+    ({"loss": "mse", "label_smoothing": 0.1}, "^label_smoothing is for loss cross_entropy, but what was chosen is mse$"),
+    ({"freeze": ["layers.0.*", "last.*"]}, "no weight is called last"),
+])
+def test_options_that_are_refused(options, message):
+    with pytest.raises(tenon.UserError, match=message):
+        make_step(Mlp(), torch.zeros(2, 6), **options)

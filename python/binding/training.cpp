@@ -1,0 +1,64 @@
+// training.cpp — training steps, as python/tenon/training.py repeats them.
+#include "binding/training.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "binding/tensors.h"
+#include "cli/training_arguments.h"
+
+namespace tenon::python {
+namespace {
+
+using GraphPointer = std::shared_ptr<Graph>;
+
+struct Step {
+  TrainingStep step;
+  std::optional<int64_t> classes;
+};
+
+// The options are spelt as those of tenon train-step.
+Step make_step(const Graph& model, const std::vector<std::string>& options) {
+  const nb::gil_scoped_release released;
+  const auto [arguments, steps] = cli::parse_step_arguments(options);
+  const Loss loss = loss_of(arguments);
+  TrainingStep step = training_step(model, loss, optimizer_of(arguments, steps), options_of(arguments));
+  return {std::move(step), class_count(model, loss)};
+}
+
+// (name, weight, whether it is that, input, output, what it begins with) of each.
+nb::list state_of(const Step& step) {
+  nb::list list;
+  for (size_t i = 0; i < step.step.state.size(); ++i) {
+    const auto& [name, weight, input, output, initial] = step.step.state[i];
+    list.append(
+        nb::make_tuple(name, weight, i < step.step.weights, input, output, to_library({}, initial.tensor())));
+  }
+  return list;
+}
+
+GraphPointer replace_weights(const Graph& model, const std::map<std::string, nb::object>& weights) {
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, object] : weights)
+    tensors.emplace(name, to_datum(object, fmt::format("the weight {}", name)).tensor());
+  const nb::gil_scoped_release released;
+  return with_weights(model, tensors);
+}
+
+}  // namespace
+
+void bind_training(nb::module_& module) {
+  nb::class_<Step>(module, "TrainingStep")
+      .def_prop_ro("graph", [](const Step& step) -> GraphPointer { return step.step.graph->clone(); })
+      .def_prop_ro("state", state_of)
+      .def_prop_ro("target", [](const Step& step) { return step.step.target; })
+      .def_ro("classes", &Step::classes)
+      .def_prop_ro("text", [](const Step& step) { return cli::describe(step.step); });
+  module.def("training_step", make_step);
+  module.def("replace_weights", replace_weights);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace tenon::python {
+
+void bind_training(nanobind::module_& module);
+
+}  // namespace tenon::python
