@@ -4,6 +4,7 @@
 #include <set>
 
 #include "autodiff/gradient.h"
+#include "ops/arg_reduce.h"
 #include "ops/binary.h"
 #include "ops/data.h"
 #include "ops/gradient.h"
@@ -21,20 +22,6 @@ namespace {
 constexpr DType kRateDType = DType::F64;  // in which rates and corrections are computed, as PyTorch does
 
 // --- the loss ---
-
-std::string_view name_of(Loss::Kind kind) {
-  switch (kind) {
-    case Loss::Kind::SquaredError:
-      return "mse";
-    case Loss::Kind::AbsoluteError:
-      return "l1";
-    case Loss::Kind::CrossEntropy:
-      return "cross_entropy";
-    case Loss::Kind::BinaryCrossEntropyWithLogits:
-      break;
-  }
-  return "bce_with_logits";
-}
 
 Value first_output(const Graph& model) {
   if (model.outputs().empty())
@@ -172,6 +159,15 @@ void check_scales(const Graph& graph, const std::vector<Node*>& weights) {
   }
 }
 
+// Nodes that nothing needs, but for weights.
+void erase_unused(Graph& graph) {
+  const std::vector<Node*> nodes = graph.nodes();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+    if (std::ranges::all_of((*node)->results(), [](Value result) { return result.use_count() == 0; }) &&
+        !(*node)->is("parameter"))
+      graph.erase(*node);
+}
+
 // --- the update ---
 
 // Names of inputs, none of which is taken twice.
@@ -246,16 +242,7 @@ class Builder {
     const Value target = graph().add_input(target_type(output, loss_), names_->make("target"));
     total_ = loss_of(x, target, loss_);
     graph().set_outputs({total_}, {"loss"});
-    erase_unused();
-  }
-
-  // Nodes that nothing needs, but for weights.
-  void erase_unused() {
-    const std::vector<Node*> nodes = graph().nodes();
-    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
-      if (std::ranges::all_of((*node)->results(), [](Value result) { return result.use_count() == 0; }) &&
-          !(*node)->is("parameter"))
-        graph().erase(*node);
+    erase_unused(graph());
   }
 
   struct Weight {
@@ -413,7 +400,7 @@ class Builder {
       names.push_back("next_" + step_.state[i].name);
     }
     graph().set_outputs(outputs, names);
-    erase_unused();
+    erase_unused(graph());
   }
 
   const Loss& loss_;
@@ -437,6 +424,20 @@ void check(const Optimizer& optimizer) {
 }
 
 }  // namespace
+
+std::string_view name_of(Loss::Kind kind) {
+  switch (kind) {
+    case Loss::Kind::SquaredError:
+      return "mse";
+    case Loss::Kind::AbsoluteError:
+      return "l1";
+    case Loss::Kind::CrossEntropy:
+      return "cross_entropy";
+    case Loss::Kind::BinaryCrossEntropyWithLogits:
+      break;
+  }
+  return "bce_with_logits";
+}
 
 Optimizer default_options(Optimizer::Kind kind) {
   Optimizer options = {.kind = kind};
@@ -463,6 +464,31 @@ TrainingStep training_step(const Graph& model, const Loss& loss, const Optimizer
                            const TrainingOptions& options) {
   check(optimizer);
   return Builder(model, loss, optimizer, options).build();
+}
+
+std::unique_ptr<Graph> evaluation_step(const Graph& model, const Loss& loss, const TrainingStep& step) {
+  std::unique_ptr<Graph> graph = model.clone();
+  const Value x = logits_of(first_output(*graph), loss);
+  Names names(*graph);
+  const Value target = graph->add_input(target_type(first_output(*graph), loss), names.make("target"));
+  std::vector<Value> outputs = {loss_of(x, target, loss)};
+  std::vector<std::string> output_names = {"loss"};
+  if (loss.kind == Loss::Kind::CrossEntropy) {
+    const auto count = [](Value each) { return reduce_sum(reshape(cast(each, DType::I64), {-1}), {0}); };
+    const Value ignored = constant(*graph, Tensor::scalar<int64_t>(loss.ignored.value_or(-1)));
+    const Value counts = logical_not(equal(target, ignored));
+    outputs.insert(outputs.end(), {count(counts), count(logical_and(counts, equal(arg_max(x, 1), target)))});
+    output_names = {"loss", "counted", "right"};
+  }
+  graph->set_outputs(outputs, output_names);
+  const std::vector<Node*> parameters = trained_parameters(*graph);
+  for (size_t i = 0; i < step.weights; ++i) {
+    Node* node =
+        *std::ranges::find(parameters, step.state[i].weight, [](Node* each) { return name_of(*each); });
+    node->result().replace_all_uses(graph->add_input(node->result().type(), names.make(step.state[i].name)));
+  }
+  erase_unused(*graph);
+  return graph;
 }
 
 std::optional<int64_t> class_count(const Graph& model, const Loss& loss) {

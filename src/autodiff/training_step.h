@@ -75,6 +75,16 @@ constexpr size_t kLossOutput = 0, kRateOutput = 1;
 TrainingStep training_step(const Graph& model, const Loss& loss, const Optimizer& optimizer,
                            const TrainingOptions& options = {});
 
+// What the loss is on other examples. The inputs are those of the model, the target, and the weights in the
+// order of the step's state. The outputs are the loss; for labels, also how many of them count, and of how
+// many of these the score is the highest.
+std::unique_ptr<Graph> evaluation_step(const Graph& model, const Loss& loss, const TrainingStep& step);
+
+constexpr size_t kCountedOutput = 1, kRightOutput = 2;
+
+// As the command line calls it.
+std::string_view name_of(Loss::Kind kind);
+
 // How many classes the labels of a target may be from, if that is known; nothing for other losses.
 std::optional<int64_t> class_count(const Graph& model, const Loss& loss);
 

@@ -1,6 +1,8 @@
 // checkpoint.h — the state of a training in an .npz, to resume from.
 #pragma once
 
+#include <limits>
+
 #include "autodiff/training_step.h"
 #include "tensor/npy.h"
 
@@ -15,8 +17,9 @@ struct TrainingPlan {
 struct Checkpoint {
   std::vector<Tensor> state = {};  // as that of the step
   TrainingPlan plan = {};
-  double loss = 0;       // the sum over …
-  int64_t of_steps = 0;  // … steps since the loss was last said
+  double loss = 0;                                        // the sum over …
+  int64_t of_steps = 0;                                   // … steps since the loss was last said
+  double best = std::numeric_limits<double>::infinity();  // loss on the examples of --validate
 };
 
 // Whole or not at all.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <set>
 
 #include "autodiff/training_step.h"
 #include "base/hash.h"
@@ -20,8 +19,8 @@
 #include "cli/run_compiled.h"
 #include "cli/training_arguments.h"
 #include "cli/training_data.h"
+#include "cli/validation.h"
 #include "frontends/onnx/write/write.h"
-#include "ir/fit.h"
 #include "ir/print.h"
 #include "optimizer/optimize_to_write.h"
 #include "optimizer/source.h"
@@ -34,7 +33,7 @@ namespace {
 struct Options {
   ModelArguments model;
   TrainingArguments training;
-  std::string data, target = "target", output, checkpoint, numerics = "default";
+  std::string data, target = "target", validate, keep = "last", output, checkpoint, numerics = "default";
   std::optional<int64_t> epochs, steps, batch, checkpoint_every, log_every;
   uint64_t seed = 0;
   int threads = 0;
@@ -43,6 +42,8 @@ struct Options {
 
 constexpr int64_t kDefaultBatch = 32;
 
+bool keeps_best(const Options& options) { return options.keep == "best"; }
+
 void check_options(const Options& options) {
   if (options.epochs && options.steps)
     throw user_error("--epochs and --steps both say how long it trains");
@@ -50,6 +51,8 @@ void check_options(const Options& options) {
                                        std::pair(options.checkpoint_every.has_value(), "--checkpoint-every")})
     if (is_given && options.checkpoint.empty())
       throw user_error("{} is for a checkpoint, which --checkpoint names", name);
+  if (keeps_best(options) && (options.validate.empty() || options.output.empty()))
+    throw user_error("--keep best is for the model of -o, by the loss on the examples of --validate");
   if (options.output.empty() && options.checkpoint.empty())
     throw user_error("nothing would be kept\n  hint: -o names the trained model, --checkpoint the state");
   if (!options.output.empty()) {
@@ -60,61 +63,11 @@ void check_options(const Options& options) {
   if (!options.checkpoint.empty()) {
     if (!options.checkpoint.ends_with(".npz"))
       throw user_error("cannot write {}: its name must end in .npz", options.checkpoint);
-    if (is_same_file(options.checkpoint, options.data))
-      throw user_error("{} holds the examples, which would be lost", options.data);
+    for (const std::string& examples : {options.data, options.validate})
+      if (!examples.empty() && is_same_file(options.checkpoint, examples))
+        throw user_error("{} holds the examples, which would be lost", examples);
     check_writable(options.checkpoint);
   }
-}
-
-// --- the examples ---
-
-// The first example with one.
-std::optional<int64_t> row_with_nan(const Tensor& array) {
-  if (!is_float(array.dtype()) || array.rank() == 0 || array.count() == 0)
-    return std::nullopt;
-  const auto find_in = [&](const auto& numbers) -> std::optional<int64_t> {
-    const auto at = std::ranges::find_if(numbers, [](auto number) { return std::isnan(number); });
-    if (at == numbers.end())
-      return std::nullopt;
-    return (at - numbers.begin()) / (array.count() / array.extent(0));
-  };
-  if (array.dtype() == DType::F32)
-    return find_in(array.data<float>());
-  return find_in(widen<double>(array));
-}
-
-void check_rows(const std::string& file, const std::string& name, const Tensor& array, int64_t count) {
-  if (array.dtype() == DType::String)
-    throw user_error("{}: \"{}\" holds strings, but training takes numbers", file, name);
-  if (const std::optional<int64_t> row = row_with_nan(array))
-    throw user_error("{}: \"{}\" has a NaN in example {}", file, name, *row);
-  if (array.rank() == 0)
-    throw user_error("{}: \"{}\" is one number: its first dimension must be that of the examples", file,
-                     name);
-  if (array.extent(0) != count)
-    throw user_error("{}: \"{}\" has {} examples, but others have {}", file, name, array.extent(0), count);
-}
-
-// Labels of any integer dtype are i64 to the loss.
-Tensor in_dtype_of(const Tensor& target, const Type& type) {
-  const DType wanted = type.as_tensor().dtype;
-  if (is_float(wanted) || is_float(target.dtype()) || target.dtype() == wanted)
-    return target;
-  return narrow<int64_t>(wanted, target.extents(), widen<int64_t>(target));
-}
-
-void check_labels(const Options& options, const Tensor& target, std::optional<int64_t> classes) {
-  const std::optional<int64_t> ignored = options.training.ignored_label;
-  const std::vector<int64_t> labels = widen<int64_t>(target);
-  for (size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] != ignored && (labels[i] < 0 || (classes && labels[i] >= *classes))) {
-      const int64_t per_example = target.count() / target.extent(0);
-      throw user_error(
-          "{}: \"{}\" has the label {} in example {}, but the model has {}{}", options.data, options.target,
-          labels[i], static_cast<int64_t>(i) / per_example,
-          classes ? fmt::format("{} classes", *classes) : "no classes below 0",
-          labels[i] < 0 ? fmt::format("\n  hint: --ignore-label {} leaves it out", labels[i]) : "");
-    }
 }
 
 // --- what is trained ---
@@ -122,7 +75,7 @@ void check_labels(const Options& options, const Tensor& target, std::optional<in
 // The model for batches of one size, the step, and the examples for it.
 class Training {
  public:
-  explicit Training(const Options& options) : options_(options), file_(options.data) {
+  explicit Training(const Options& options) : options_(options), file_(options.data, options.target) {
     model_ = file_.load(options.model);
     std::vector<Tensor> arrays = find_inputs();
     const std::unique_ptr<Graph> bound = bind(arrays);
@@ -130,12 +83,13 @@ class Training {
     batches_ = arrays.front().extent(0) / batch_;
     if (options.epochs && *options.epochs > std::numeric_limits<int64_t>::max() / batches_)
       throw user_error("--epochs {}: more steps than can be counted", *options.epochs);
-    const Loss loss = loss_of(options.training);
+    loss_ = loss_of(options.training);
     const Optimizer optimizer = optimizer_of(options.training, steps());
     step_ =
         with_context([&] { return options.model.model; },
-                     [&] { return training_step(*bound, loss, optimizer, options_of(options.training)); });
-    arrays.push_back(find_target(*bound, loss, arrays.front().extent(0)));
+                     [&] { return training_step(*bound, loss_, optimizer, options_of(options.training)); });
+    const Type target = step_.graph->input(static_cast<int64_t>(step_.target)).type();
+    arrays.push_back(file_.target(target, *bound, loss_, arrays.front().extent(0)));
     file_.note_others();
     plan_ = {
         .seed = static_cast<int64_t>(options.seed), .batch = batch_, .examples = arrays.front().extent(0)};
@@ -144,6 +98,7 @@ class Training {
   }
 
   const Graph& model() const { return *model_; }
+  const Loss& loss() const { return loss_; }
   TrainingStep& step() { return step_; }
   TrainingData& data() { return *data_; }
   const TrainingPlan& plan() const { return plan_; }
@@ -153,15 +108,7 @@ class Training {
   std::vector<Tensor> find_inputs() {
     if (model_->inputs().empty())
       throw user_error("{}: the model has no inputs", options_.model.model);
-    const Data inputs = *file_.inputs_for(*model_);
-    std::vector<Tensor> arrays;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const Tensor& array = inputs[i].tensor();
-      check_rows(options_.data, model_->input(static_cast<int64_t>(i)).name(), array,
-                 inputs.front().tensor().rank() == 0 ? 0 : inputs.front().tensor().extent(0));
-      arrays.push_back(array);
-    }
-    return arrays;
+    return file_.inputs(*model_);
   }
 
   // Sizes that are open are those of the examples.
@@ -178,36 +125,14 @@ class Training {
     batch_ = fixed ? *fixed : options_.batch.value_or(std::min(kDefaultBatch, examples));
     if (batch_ < 1 || examples < batch_)
       throw user_error("{}: {} examples do not fill a batch of {}", options_.data, examples, batch_);
-    Data sample;
-    for (const Tensor& array : arrays)
-      sample.emplace_back(first_rows(array, batch_));
-    std::map<std::string, Dim> sizes;
-    for (const auto& [name, size] : bind_inputs(*model_, sample))
-      sizes.emplace(name, size);
-    return model_->bind(sizes);
-  }
-
-  Tensor find_target(const Graph& bound, const Loss& loss, int64_t examples) {
-    const Tensor* found = file_.take_array(options_.target);
-    if (found == nullptr)
-      throw user_error("{}: there is no \"{}\" with what the model should give\n  hint: --target names it",
-                       options_.data, options_.target);
-    check_rows(options_.data, options_.target, *found, examples);
-    const Type& wanted = step_.graph->input(static_cast<int64_t>(step_.target)).type();
-    const Tensor target = in_dtype_of(*found, wanted);
-    const Type got = type_of(Datum(first_rows(target, batch_)));
-    if (got != wanted)
-      throw user_error("{}: batches of \"{}\" are {}, but {} of the model's output takes {}", options_.data,
-                       options_.target, got, options_.training.loss, wanted);
-    if (loss.kind == Loss::Kind::CrossEntropy)
-      check_labels(options_, target, class_count(bound, loss));
-    return target;
+    return bind_to_batch(*model_, arrays, batch_);
   }
 
   const Options& options_;
-  InputFile file_;
+  ExampleFile file_;
   std::unique_ptr<Graph> model_;
   int64_t batch_ = 0, batches_ = 0;
+  Loss loss_;
   TrainingStep step_;
   TrainingPlan plan_;
   std::optional<TrainingData> data_;
@@ -245,12 +170,20 @@ class Trainer {
   void train() {
     TrainingStep& step = training_.step();
     std::string text = describe(step);
-    const std::shared_ptr<const runtime::Executor> executor = compile();
+    const std::shared_ptr<const runtime::Executor> executor = compile(*step.graph);
+    if (!options_.validate.empty())
+      validation_.emplace(options_.validate, options_.target, training_.model(), training_.loss(), step,
+                          training_.plan().batch,
+                          [this](std::unique_ptr<Graph> graph) { return compile(*graph); });
     runtime::StatefulRun run(executor, pairs_of(step), start_.state);
     text += fmt::format("updated in place: {} of {}\n", run.in_place(), step.state.size());
     if (training_.data().dropped() > 0)
       text += fmt::format("{} of each epoch dropped, which do not fill a batch\n",
                           format_count(static_cast<uint64_t>(training_.data().dropped()), "example"));
+    if (validation_ && validation_->dropped() > 0)
+      text += fmt::format("{} of {} dropped, which do not fill a batch\n",
+                          format_count(static_cast<uint64_t>(validation_->dropped()), "example"),
+                          options_.validate);
     write_output(text);
     const int64_t first = as_int(start_.state.back()), last = training_.steps();
     if (first >= last)
@@ -258,6 +191,10 @@ class Trainer {
     else if (first > 0)
       write_output(fmt::format("resuming from {} after {} steps\n", options_.checkpoint, first));
     run_steps(run, first, last);
+    if (!options_.output.empty() && !std::filesystem::exists(options_.output))
+      throw user_error(
+          "{} was not written: the lowest loss on {} was before {}, which has the last state alone",
+          options_.output, options_.validate, options_.checkpoint);
     if (!options_.output.empty())
       write_output(
           fmt::format("wrote {}: {}\n", options_.output,
@@ -265,9 +202,8 @@ class Trainer {
   }
 
  private:
-  std::shared_ptr<const runtime::Executor> compile() {
+  std::shared_ptr<const runtime::Executor> compile(Graph& graph) {
     const NumericsBudget numerics = parse_numerics_budget(options_.numerics);
-    Graph& graph = *training_.step().graph;
     optimize_model(graph, numerics);
     return compile_model(
         graph, api::default_context({.numerics = numerics, .threads = options_.threads, .device = "cpu"}));
@@ -292,12 +228,35 @@ class Trainer {
         progress.clear();
         log(done, as_double(outputs[kRateOutput].tensor()));
       }
+      if (validation_ && (done % batches == 0 || done == last)) {
+        progress.clear();
+        validate(run, done);
+      }
       if (done == last || (!options_.checkpoint.empty() && done % checkpoint_every == 0))
         keep(run);
     }
     if (first >= last)
       keep(run);
   }
+
+  void validate(const runtime::StatefulRun& run, int64_t done) {
+    const TrainingStep& step = training_.step();
+    std::vector<Tensor> weights;
+    for (size_t i = 0; i < step.weights; ++i)
+      weights.push_back(run.state(i));
+    const Validation::Result result =
+        validation_->measure(weights, {.seed = options_.seed, .threads = options_.threads});
+    const bool is_best = result.loss < start_.best;
+    if (is_best)
+      start_.best = result.loss;
+    write_output(fmt::format("epoch {}, step {}: {}{}\n", epoch_of(done), done, describe(result),
+                             is_best && keeps_best(options_) ? ", the best so far" : ""));
+    flush_output();
+    if (is_best && keeps_best(options_))
+      write_model(weights);
+  }
+
+  int64_t epoch_of(int64_t done) { return (done - 1) / training_.data().batches() + 1; }
 
   Data run_step(runtime::StatefulRun& run, int64_t number) {
     // Random ops draw other numbers in each step, and the same ones after a break.
@@ -307,8 +266,7 @@ class Trainer {
   }
 
   void log(int64_t done, double rate) {
-    write_output(fmt::format("epoch {}, step {}: loss {:.6g}, learning rate {:.4g}\n",
-                             (done - 1) / training_.data().batches() + 1, done,
+    write_output(fmt::format("epoch {}, step {}: loss {:.6g}, learning rate {:.4g}\n", epoch_of(done), done,
                              start_.loss / static_cast<double>(start_.of_steps), rate));
     flush_output();
     start_.loss = 0;
@@ -320,20 +278,19 @@ class Trainer {
     const TrainingStep& step = training_.step();
     for (size_t i = 0; i < step.state.size(); ++i)
       start_.state[i] = run.state(i);
-    if (!options_.output.empty())
-      write_model();
+    if (!options_.output.empty() && !keeps_best(options_))
+      write_model({start_.state.begin(), start_.state.begin() + static_cast<std::ptrdiff_t>(step.weights)});
     if (!options_.checkpoint.empty()) {
       write_checkpoint(options_.checkpoint, step, start_);
       has_kept_ = true;
     }
   }
 
-  void write_model() {
-    const TrainingStep& step = training_.step();
-    std::map<std::string, Tensor> weights;
-    for (size_t i = 0; i < step.weights; ++i)
-      weights.emplace(step.state[i].weight, start_.state[i]);
-    const std::unique_ptr<Graph> trained = with_weights(training_.model(), weights);
+  void write_model(const std::vector<Tensor>& weights) {
+    std::map<std::string, Tensor> by_name;
+    for (size_t i = 0; i < weights.size(); ++i)
+      by_name.emplace(training_.step().state[i].weight, weights[i]);
+    const std::unique_ptr<Graph> trained = with_weights(training_.model(), by_name);
     if (optimizer::form_of(options_.output) == optimizer::Form::Text)
       save(*trained, options_.output);
     else
@@ -346,6 +303,7 @@ class Trainer {
 
   const Options& options_;
   Training training_;
+  std::optional<Validation> validation_;
   Checkpoint start_;  // and what is kept from then on
   bool has_kept_ = false;
 };
@@ -366,6 +324,16 @@ void add_train(CLI::App& program) {
   command->add_option("--target", options->target, "the array that says what the model should give")
       ->option_text("NAME")
       ->capture_default_str();
+  offer_files(
+      command
+          ->add_option(
+              "--validate", options->validate,
+              "an .npz with other examples: prints the loss on these, and the accuracy, after each epoch")
+          ->option_text("FILE"),
+      {".npz"});
+  add_choice(*command, "--keep", options->keep,
+             "which model -o gets: the last, or the one with the lowest loss on the examples of --validate",
+             {"last", "best"});
   options->training.add_to(*command);
   add_count(*command, "--epochs", options->epochs, "passes over the examples: by default 1");
   add_count(*command, "--steps", options->steps, "how many batches to train on, instead of --epochs");

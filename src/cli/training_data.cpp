@@ -54,10 +54,12 @@ void TrainingData::arrange(int64_t epoch) {
     std::swap(rows_[i], rows_[philox(order_.seed, static_cast<uint64_t>(epoch), i)[0] % (i + 1)]);
 }
 
-Tensor first_rows(const Tensor& array, int64_t count) {
-  std::vector<int64_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), 0);
+Tensor rows_between(const Tensor& array, int64_t first, int64_t end) {
+  std::vector<int64_t> rows(static_cast<size_t>(end - first));
+  std::iota(rows.begin(), rows.end(), first);
   return rows_of(array, rows);
 }
+
+Tensor first_rows(const Tensor& array, int64_t count) { return rows_between(array, 0, count); }
 
 }  // namespace tenon::cli

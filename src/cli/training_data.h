@@ -29,7 +29,8 @@ class TrainingData {
   std::vector<int64_t> rows_;
 };
 
-// The first rows of an array.
+// Some rows of an array, those from `first` up to `end`.
+Tensor rows_between(const Tensor& array, int64_t first, int64_t end);
 Tensor first_rows(const Tensor& array, int64_t count);
 
 }  // namespace tenon::cli

@@ -107,6 +107,103 @@ TEST_F(Train, GoesOnWithMoreEpochs) {
             "note: state.npz was made with other examples, or another --batch or --seed\n");
 }
 
+// The loss and the accuracy, in percent, that weights of the model have on some examples.
+std::pair<double, double> measure(const Tensor& x, const std::vector<int64_t>& labels, const Tensor& w,
+                                  const Tensor& b) {
+  const std::vector<double> xs = widen<double>(x), ws = widen<double>(w), bs = widen<double>(b);
+  double loss = 0, right = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    std::vector<double> y(3);
+    for (size_t k = 0; k < 3; ++k)
+      y[k] = xs[2 * i] * ws[k] + xs[2 * i + 1] * ws[3 + k] + bs[k];
+    const auto label = static_cast<size_t>(labels[i]);
+    loss += std::log(std::exp(y[0]) + std::exp(y[1]) + std::exp(y[2])) - y[label];
+    right += *std::ranges::max_element(y) == y[label] ? 1 : 0;
+  }
+  const auto count = static_cast<double>(labels.size());
+  return {loss / count, 100 * right / count};
+}
+
+double number_after(const std::string& text, const std::string& words) {
+  const size_t at = text.rfind(words);
+  return at == std::string::npos ? std::nan("") : std::stod(text.substr(at + words.size()));
+}
+
+TEST_F(Train, ValidatesOnOtherExamples) {
+  const std::vector<int64_t> labels = {0, 1, 2, 0, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0, 0, 1, 2, 2, 1, 1, 0};
+  std::vector<double> numbers(2 * labels.size());
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = std::sin(static_cast<double>(3 * i));
+  const Tensor x = narrow<double>(DType::F32, {21, 2}, numbers);
+  write_npz(folder_ / "others.npz", {{"x", x}, {"target", Tensor::of<int64_t>(labels)}});
+  const std::string train = std::string(kTrain) + "--validate others.npz --checkpoint state.npz ";
+  const Outcome outcome = shell(train + "--epochs 2");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_NE(outcome.out.find("epoch 1, step 4: validation loss "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("epoch 2, step 8: validation loss "), std::string::npos) << outcome.out;
+  const auto [loss, accuracy] = measure(x, labels, read("state.npz", "w"), read("state.npz", "b"));
+  EXPECT_NEAR(number_after(outcome.out, "validation loss "), loss, 1e-5);
+  EXPECT_NEAR(number_after(outcome.out, "accuracy "), accuracy, 0.1);
+  // Labels that do not count are in neither.
+  std::vector<int64_t> some = labels;
+  std::ranges::fill(std::span(some).first(18), -100);
+  write_npz(folder_ / "others.npz", {{"x", x}, {"target", Tensor::of<int64_t>(some)}});
+  const Outcome fewer = shell(train + "--steps 3 --ignore-label -100");
+  EXPECT_NE(fewer.out.find("epoch 1, step 3: validation loss "), std::string::npos) << fewer.out;
+  const auto [own, right] =
+      measure(narrow<double>(DType::F32, {3, 2}, std::span(numbers).last(6)),
+              {labels.end() - 3, labels.end()}, read("state.npz", "w"), read("state.npz", "b"));
+  EXPECT_NEAR(number_after(fewer.out, "validation loss "), own, 1e-5);
+  EXPECT_NEAR(number_after(fewer.out, "accuracy "), right, 0.1);
+}
+
+TEST_F(Train, ValidatesWithoutLabels) {
+  const Tensor zeros = narrow<double>(DType::F32, {kExamples, 3}, std::vector<double>(3 * kExamples));
+  write_data(zeros);
+  const Outcome outcome = shell(
+      "tenon train model.tenon --data data.npz --validate data.npz --loss mse --optimizer sgd "
+      "--learning-rate 0 --checkpoint state.npz --in-order --batch 35");
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_NEAR(number_after(outcome.out, "validation loss "), number_after(outcome.out, "step 2: loss "),
+              1e-6);
+  EXPECT_EQ(outcome.out.find("accuracy"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Train, DropsExamplesThatAFixedBatchCannotHold) {
+  std::string fixed = kModel;
+  fixed.replace(fixed.find("batch"), 5, "16");
+  folder_.write("fixed.tenon", fixed);
+  const std::string train =
+      "tenon train fixed.tenon --data data.npz --loss cross_entropy --checkpoint state.npz --validate ";
+  EXPECT_NE(shell(train + "data.npz").out.find("6 examples of data.npz dropped, which do not fill a batch\n"),
+            std::string::npos);
+  write_npz(folder_ / "few.npz", {{"x", narrow<double>(DType::F32, {3, 2}, std::vector<double>(6))},
+                                  {"target", Tensor::of<int64_t>({0, 1, 2})}});
+  expect_refused(train + "few.npz", "few.npz: 3 examples do not fill a batch of 16");
+}
+
+// The better it learns the examples, the worse it does on those with other labels.
+TEST_F(Train, KeepsTheBestModel) {
+  std::vector<int64_t> others = labels_;
+  for (int64_t& label : others)
+    label = (label + 1) % 3;
+  write_npz(folder_ / "others.npz", {{"x", x_}, {"target", Tensor::of<int64_t>(others)}});
+  const std::string train = std::string(kTrain) + "--validate others.npz --checkpoint state.npz ";
+  const Outcome first = shell(train + "--epochs 1 --keep best -o best.onnx");
+  EXPECT_NE(first.out.find(", the best so far\n"), std::string::npos) << first.out << first.error;
+  const std::string best = read_file(folder_ / "best.onnx");
+  const Outcome resumed = shell(train + "--epochs 5 --resume --keep best -o best.onnx");
+  EXPECT_NE(resumed.out.find("epoch 5, step 20: validation loss "), std::string::npos) << resumed.out;
+  EXPECT_EQ(resumed.out.find("the best so far"), std::string::npos) << resumed.out;
+  EXPECT_EQ(read_file(folder_ / "best.onnx"), best);
+  ASSERT_EQ(shell(train + "--epochs 6 --resume -o last.onnx").status, 0);
+  EXPECT_NE(read_file(folder_ / "last.onnx"), best);
+  EXPECT_EQ(shell(train + "--epochs 6 --resume --keep best -o none.onnx").error,
+            "tenon: none.onnx was not written: the lowest loss on others.npz was before state.npz, which has "
+            "the last "
+            "state alone\n");
+}
+
 TEST_F(Train, RefusesNumbersThatCannotBe) {
   const std::string train = std::string(kTrain) + "--checkpoint state.npz ";
   expect_refused(train + "--epochs 9223372036854775807",
@@ -186,6 +283,10 @@ TEST_F(Train, RefusesOptionsThatDoNotGoTogether) {
   expect_refused(train + "-o a.onnx --epochs 1 --steps 2",
                  "--epochs and --steps both say how long it trains");
   expect_refused(train + "-o a.onnx --resume", "--resume is for a checkpoint, which --checkpoint names");
+  const std::string keeps = "--keep best is for the model of -o, by the loss on the examples of --validate";
+  expect_refused(train + "-o a.onnx --keep best", keeps);
+  expect_refused(train + "--checkpoint a.npz --validate data.npz --keep best", keeps);
+  expect_refused(train + "-o a.onnx --validate none.npz", "cannot open none.npz: No such file or directory");
   expect_refused(train + "-o a.onnx --momentum 0.9", "--momentum is for sgd, but what was chosen is adamw");
   expect_refused(train + "-o a.onnx --decay-every 3",
                  "--decay-every is for --schedule step, but what was chosen is constant");
