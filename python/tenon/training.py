@@ -32,6 +32,7 @@ class TrainStep:
         self._options = options
         self._how = how
         self._seed = seed
+        self._parts = int(next((each.split("=")[1] for each in options if each.startswith("--accumulate=")), 1))
         self._programs: dict[tuple[Any, ...], _tenon.Program] = {}  # by the sizes of a batch
         step = self._make(model)
         self._text: str = step.text
@@ -102,8 +103,12 @@ class TrainStep:
         if sizes not in self._programs:
             bound: dict[str, int] = {}
             for port, extents in zip(self._model.inputs, sizes):
-                if port.shape is not None and len(port.shape) == len(extents):
-                    bound.update({name: int(size) for name, size in zip(port.shape, extents) if name in self._model.dimensions})
+                if port.shape is None or len(port.shape) != len(extents):
+                    continue
+                if extents and extents[0] % self._parts != 0:
+                    raise UserError(f"{extents[0]} examples cannot be split into {self._parts} batches of one size")
+                extents = (extents[0] // self._parts, *extents[1:]) if extents else extents
+                bound.update({name: int(size) for name, size in zip(port.shape, extents) if name in self._model.dimensions})
             graph = self._make(self._model.bind(bound) if bound else self._model).graph
             program = Model(graph, self._model.name).compile(device="cpu", **self._how)
             program.overwrite([(value.output, value.input) for value in self._state])
@@ -212,6 +217,7 @@ def train_step(
     epsilon: float | None = None,
     weight_decay: float | None = None,
     clip_norm: float | None = None,
+    accumulate: int | None = None,
     schedule: str | None = None,
     steps: int | None = None,
     warmup: int | None = None,
@@ -235,7 +241,7 @@ def train_step(
     options = {
         "loss": loss, "optimizer": optimizer, "label_smoothing": label_smoothing, "ignore_label": ignore_label,
         "learning_rate": learning_rate, "momentum": momentum, "dampening": dampening, "beta1": beta1, "beta2": beta2,
-        "epsilon": epsilon, "weight_decay": weight_decay, "clip_norm": clip_norm, "schedule": schedule, "steps": steps,
+        "epsilon": epsilon, "weight_decay": weight_decay, "clip_norm": clip_norm, "accumulate": accumulate, "schedule": schedule, "steps": steps,
         "warmup": warmup, "lowest_rate": lowest_rate, "decay_every": decay_every, "decay_factor": decay_factor,
     }
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value is not None]

@@ -6,7 +6,9 @@
 #include "autodiff/gradient.h"
 #include "ops/arg_reduce.h"
 #include "ops/binary.h"
+#include "ops/control.h"
 #include "ops/data.h"
+#include "ops/generate.h"
 #include "ops/gradient.h"
 #include "ops/loss.h"
 #include "ops/optimise.h"
@@ -83,6 +85,14 @@ Value loss_of(Value x, Value target, const Loss& loss) {
   }
   return mean(binary_cross_entropy_with_logits(x, target));
 }
+
+// Which labels count.
+Value counts(Value target, const Loss& loss) {
+  const int64_t ignored = loss.ignored.value_or(-1);  // no label is below 0
+  return logical_not(equal(target, constant(target.graph(), Tensor::scalar(ignored))));
+}
+
+Value count_true(Value conditions) { return reduce_sum(reshape(cast(conditions, DType::I64), {-1}), {0}); }
 
 // --- the weights ---
 
@@ -222,6 +232,8 @@ class Builder {
     add_weights(parameters);
     std::vector<Value> gradients = find_gradients();
     put_back_unreached(gradients);
+    if (options_.parts > 1)
+      accumulate(gradients);
     if (options_.clip_norm > 0)
       clip(gradients);
     add_updates(gradients);
@@ -240,8 +252,16 @@ class Builder {
     step_.target = static_cast<size_t>(graph().input_count());
     names_.emplace(graph());
     const Value target = graph().add_input(target_type(output, loss_), names_->make("target"));
-    total_ = loss_of(x, target, loss_);
-    graph().set_outputs({total_}, {"loss"});
+    // The mean of a batch is not that of the means of its parts where some labels do not count.
+    if (options_.parts > 1 && loss_.kind == Loss::Kind::CrossEntropy && loss_.ignored) {
+      total_ = cross_entropy(
+          x, target,
+          {.smoothing = loss_.smoothing, .ignored = loss_.ignored, .reduction = ClassLoss::Reduction::Sum});
+      counted_ = cast(count_true(counts(target, loss_)), total_.dtype());
+    } else {
+      total_ = loss_of(x, target, loss_);
+    }
+    graph().set_outputs(counted_ ? std::vector{total_, counted_} : std::vector{total_});
     erase_unused(graph());
   }
 
@@ -266,7 +286,9 @@ class Builder {
     std::vector<Value> wanted;
     for (const Weight& weight : weights_)
       wanted.push_back(weight.value);
-    return backpropagate(graph(), {number(total_.dtype(), 1)}, wanted);
+    std::vector<Value> seeds(graph().outputs().size());
+    seeds.front() = number(total_.dtype(), 1);
+    return backpropagate(graph(), seeds, wanted);
   }
 
   // Weights without a gradient are constants.
@@ -284,6 +306,76 @@ class Builder {
     }
     if (weights_.empty())
       throw user_error("the loss does not depend on any weight that may be trained");
+  }
+
+  // What the graph computes becomes the body of a loop over the parts of a batch, which sums the loss and the
+  // gradients.
+  void accumulate(std::vector<Value>& gradients) {
+    std::vector<Value> sums = {total_};
+    if (counted_)
+      sums.push_back(counted_);
+    const size_t first_gradient = sums.size();
+    sums.insert(sums.end(), gradients.begin(), gradients.end());
+    const std::unique_ptr<Graph> part = std::move(step_.graph);
+    part->set_outputs(sums);
+    step_.graph = std::make_unique<Graph>(part->name());
+
+    Scan scan;
+    std::unique_ptr<Graph> body = graph().make_region("body");
+    for (Value sum : sums) {
+      scan.carried.push_back(zeros(sum.type()));
+      body->add_input(sum.type(), fmt::format("sum_{}", body->input_count()));
+    }
+    std::vector<Value> arguments;
+    for (Value input : part->inputs()) {
+      const bool is_split = static_cast<size_t>(input.index()) <= step_.target;
+      const Value whole = graph().add_input(is_split ? of_all_parts(input) : input.type(), input.name());
+      if (is_split)
+        scan.scanned.push_back(in_parts(whole, input.shape()));
+      else
+        scan.captured.push_back(whole);
+      arguments.push_back(body->add_input(input.type(), input.name()));
+    }
+    const std::vector<Value> added = body->inline_graph(*part, arguments);
+    std::vector<Value> next;
+    for (size_t i = 0; i < added.size(); ++i)
+      next.push_back(body->input(static_cast<int64_t>(i)) + added[i]);
+    body->set_outputs(next);
+    scan.axes = scan.reversed = std::vector<int64_t>(scan.scanned.size(), 0);
+    const std::vector<Value> totals = tenon::scan(graph(), scan, std::move(body));
+
+    const Value by = counted_ ? totals[1] : number(total_.dtype(), static_cast<double>(options_.parts));
+    total_ = totals[0] / by;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      gradients[i] = totals[first_gradient + i] / in_dtype(by, gradients[i].dtype());
+      weights_[i].value = graph().input(weights_[i].value.index());
+    }
+  }
+
+  Value zeros(const Type& type) {
+    const auto& [dtype, shape] = type.as_tensor();
+    return fill(int_vector(graph(), shape.extents().value()), filled(dtype, {}, 0));
+  }
+
+  Type of_all_parts(Value input) {
+    if (!input.type().is_tensor() || !input.shape().ranked() || input.rank() == 0)
+      throw user_error("a batch is split along its first dimension, but \"{}\" is {}", input.name(),
+                       input.type());
+    std::vector<Dim> dims = input.shape().dims();
+    dims.front() = dims.front() * options_.parts;
+    return Type::tensor(input.dtype(), dims);
+  }
+
+  Value in_parts(Value whole, const Shape& part) {
+    std::vector<int64_t> sizes = {options_.parts};
+    for (const Dim& dim : part.dims())
+      sizes.push_back(dim.constant().value_or(-1));
+    if (std::ranges::count(sizes, -1) > 1)
+      throw user_error(
+          "batches are split only where one size of \"{}\" is open, but it is {}\n"
+          "  hint: --dim fixes sizes",
+          whole.name(), whole.type());
+    return reshape(whole, sizes);
   }
 
   // As PyTorch's clip_grad_norm_.
@@ -409,6 +501,7 @@ class Builder {
   TrainingStep step_;
   std::optional<Names> names_;
   Value total_, count_, rate_;
+  Value counted_;  // how many labels count, where that is not known
   std::vector<Weight> weights_;
   std::vector<Value> next_;  // as the state
 };
@@ -474,10 +567,8 @@ std::unique_ptr<Graph> evaluation_step(const Graph& model, const Loss& loss, con
   std::vector<Value> outputs = {loss_of(x, target, loss)};
   std::vector<std::string> output_names = {"loss"};
   if (loss.kind == Loss::Kind::CrossEntropy) {
-    const auto count = [](Value each) { return reduce_sum(reshape(cast(each, DType::I64), {-1}), {0}); };
-    const Value ignored = constant(*graph, Tensor::scalar<int64_t>(loss.ignored.value_or(-1)));
-    const Value counts = logical_not(equal(target, ignored));
-    outputs.insert(outputs.end(), {count(counts), count(logical_and(counts, equal(arg_max(x, 1), target)))});
+    const Value count = counts(target, loss), is_right = equal(arg_max(x, 1), target);
+    outputs.insert(outputs.end(), {count_true(count), count_true(logical_and(count, is_right))});
     output_names = {"loss", "counted", "right"};
   }
   graph->set_outputs(outputs, output_names);

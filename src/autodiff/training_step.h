@@ -47,6 +47,9 @@ Optimizer default_options(Optimizer::Kind kind);
 struct TrainingOptions {
   std::vector<std::string> frozen = {};  // names of weights that stay as they are; * stands for anything
   double clip_norm = 0;                  // of all gradients together; 0: they are not clipped
+  // Into how many parts a batch is split, whose gradients are computed one after the other. Each has as many
+  // examples as the model takes.
+  int64_t parts = 1;
 };
 
 // What a step reads and writes: an input of the graph, and the output that is its next value.

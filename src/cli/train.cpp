@@ -80,7 +80,8 @@ class Training {
     std::vector<Tensor> arrays = find_inputs();
     const std::unique_ptr<Graph> bound = bind(arrays);
     // The schedule may depend on how many batches there are.
-    batches_ = arrays.front().extent(0) / batch_;
+    const int64_t per_step = batch_ * parts();
+    batches_ = arrays.front().extent(0) / per_step;
     if (options.epochs && *options.epochs > std::numeric_limits<int64_t>::max() / batches_)
       throw user_error("--epochs {}: more steps than can be counted", *options.epochs);
     loss_ = loss_of(options.training);
@@ -92,19 +93,22 @@ class Training {
     arrays.push_back(file_.target(target, *bound, loss_, arrays.front().extent(0)));
     file_.note_others();
     plan_ = {
-        .seed = static_cast<int64_t>(options.seed), .batch = batch_, .examples = arrays.front().extent(0)};
-    data_.emplace(std::move(arrays), batch_,
+        .seed = static_cast<int64_t>(options.seed), .batch = per_step, .examples = arrays.front().extent(0)};
+    data_.emplace(std::move(arrays), per_step,
                   TrainingData::Order{.seed = options.seed, .shuffles = !options.in_order});
   }
 
   const Graph& model() const { return *model_; }
   const Loss& loss() const { return loss_; }
   TrainingStep& step() { return step_; }
+  int64_t batch() const { return batch_; }
   TrainingData& data() { return *data_; }
   const TrainingPlan& plan() const { return plan_; }
   int64_t steps() const { return options_.steps.value_or(options_.epochs.value_or(1) * batches_); }
 
  private:
+  int64_t parts() const { return options_.training.accumulate.value_or(1); }  // of a step
+
   std::vector<Tensor> find_inputs() {
     if (model_->inputs().empty())
       throw user_error("{}: the model has no inputs", options_.model.model);
@@ -125,6 +129,9 @@ class Training {
     batch_ = fixed ? *fixed : options_.batch.value_or(std::min(kDefaultBatch, examples));
     if (batch_ < 1 || examples < batch_)
       throw user_error("{}: {} examples do not fill a batch of {}", options_.data, examples, batch_);
+    if (examples / batch_ < parts())
+      throw user_error("{}: {} examples do not fill {} batches of {}", options_.data, examples, parts(),
+                       batch_);
     return bind_to_batch(*model_, arrays, batch_);
   }
 
@@ -173,13 +180,14 @@ class Trainer {
     const std::shared_ptr<const runtime::Executor> executor = compile(*step.graph);
     if (!options_.validate.empty())
       validation_.emplace(options_.validate, options_.target, training_.model(), training_.loss(), step,
-                          training_.plan().batch,
+                          training_.batch(),
                           [this](std::unique_ptr<Graph> graph) { return compile(*graph); });
     runtime::StatefulRun run(executor, pairs_of(step), start_.state);
     text += fmt::format("updated in place: {} of {}\n", run.in_place(), step.state.size());
     if (training_.data().dropped() > 0)
-      text += fmt::format("{} of each epoch dropped, which do not fill a batch\n",
-                          format_count(static_cast<uint64_t>(training_.data().dropped()), "example"));
+      text += fmt::format("{} of each epoch dropped, which do not fill a {}\n",
+                          format_count(static_cast<uint64_t>(training_.data().dropped()), "example"),
+                          training_.batch() == training_.plan().batch ? "batch" : "step");
     if (validation_ && validation_->dropped() > 0)
       text += fmt::format("{} of {} dropped, which do not fill a batch\n",
                           format_count(static_cast<uint64_t>(validation_->dropped()), "example"),

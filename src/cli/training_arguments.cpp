@@ -111,6 +111,7 @@ void TrainingArguments::add_to(CLI::App& command) {
   add_number(command, "--weight-decay", weight_decay, "0 where left out, 0.01 of adamw", {0, kAnything});
   add_number(command, "--clip-norm", clip_norm, "scales gradients down to this norm of all together",
              {0, kAnything});
+  add_count(command, "--accumulate", accumulate, "sums gradients over so many batches for each step");
   add_choice(command, "--schedule", schedule, "how the learning rate changes",
              {"constant", "cosine", "step"});
   command.add_option("--warmup", warmup, "steps over which the learning rate rises from 0")
@@ -183,7 +184,9 @@ Optimizer optimizer_of(const TrainingArguments& arguments, std::optional<int64_t
 }
 
 TrainingOptions options_of(const TrainingArguments& arguments) {
-  return {.frozen = arguments.frozen, .clip_norm = arguments.clip_norm.value_or(0)};
+  return {.frozen = arguments.frozen,
+          .clip_norm = arguments.clip_norm.value_or(0),
+          .parts = arguments.accumulate.value_or(1)};
 }
 
 std::string describe(const TrainingStep& step) {

@@ -12,7 +12,7 @@ struct TrainingArguments {
   std::string loss, optimizer = "adamw", schedule = "constant";
   std::optional<double> label_smoothing, rate, momentum, dampening, beta1, beta2, epsilon, weight_decay,
       clip_norm, lowest_rate, decay_factor;
-  std::optional<int64_t> ignored_label, decay_every;
+  std::optional<int64_t> ignored_label, decay_every, accumulate;
   int64_t warmup = 0;
   bool nesterov = false;
   std::vector<std::string> frozen;

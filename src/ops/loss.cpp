@@ -50,7 +50,8 @@ Value cross_entropy(Value logits, Value target, const CrossEntropy& options) {
   if (options.smoothing != 0)  // so that what is taken at the target has a share of all classes
     logarithms =
         logarithms * (1 - options.smoothing) + reduce_mean(logarithms, {1}, Keep::Dims) * options.smoothing;
-  return negative_log_likelihood(logarithms, target, {.ignored = options.ignored});
+  return negative_log_likelihood(logarithms, target,
+                                 {.ignored = options.ignored, .reduction = options.reduction});
 }
 
 Value binary_cross_entropy_with_logits(Value logits, Value target, Value positive_weight) {

@@ -18,12 +18,13 @@ struct ClassLoss {
 // -log_probabilities[n, target[n, d…], d…] · weight[target[n, d…]]: the classes are dimension 1.
 Value negative_log_likelihood(Value log_probabilities, Value target, const ClassLoss& options);
 
-// Of scores of classes, which are dimension 1, the mean of -log softmax(logits)[n, target[n, d…], d…] over
-// all targets that count. With smoothing s, a target is 1 - s + s/classes of its class, and s/classes of
-// others.
+// Of scores of classes, which are dimension 1, the mean (or sum) of -log softmax(logits)[n, target[n, d…],
+// d…] over all targets that count. With smoothing s, a target is 1 - s + s/classes of its class, and
+// s/classes of others.
 struct CrossEntropy {
   double smoothing = 0;
   std::optional<int64_t> ignored = {};  // a target that does not count
+  ClassLoss::Reduction reduction = ClassLoss::Reduction::Mean;
 };
 Value cross_entropy(Value logits, Value target, const CrossEntropy& options);
 

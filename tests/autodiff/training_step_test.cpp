@@ -100,6 +100,64 @@ TEST(TrainingStep, ClipsAllGradientsTogether) {
   expect_near(outputs[3], tensor(DType::F64, {1}, {0.5 - part}), 1e-6);
 }
 
+// What a step computes of some examples.
+Data run(const TrainingStep& step, Data inputs) {
+  for (const StateValue& value : step.state)
+    inputs.emplace_back(value.initial.tensor());
+  return evaluate(*step.graph, inputs);
+}
+
+// A model, its batches and the same examples at once.
+void expect_same_in_parts(const std::string& text, const Loss& loss, int64_t batch, const Data& examples) {
+  const auto model = [&](int64_t size) { return parse_graph(fmt::format(fmt::runtime(text), size)); };
+  const Optimizer adam = default_options(Optimizer::Kind::Adam);
+  const TrainingStep whole = training_step(*model(2 * batch), loss, adam, {.clip_norm = 0.1}),
+                     parts = training_step(*model(batch), loss, adam, {.clip_norm = 0.1, .parts = 2});
+  EXPECT_EQ(lint(*parts.graph), std::vector<std::string>());
+  EXPECT_EQ(state_names(parts), state_names(whole));
+  EXPECT_EQ(parts.graph->input(0).type(), whole.graph->input(0).type());
+  const Data wanted = run(whole, examples), found = run(parts, examples);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    expect_near(found[i], wanted[i].tensor(), 1e-12);
+}
+
+TEST(TrainingStep, SumsGradientsOverParts) {
+  const std::string linear = R"(
+    graph main(%x: f64[{},2]) {{
+      %w = parameter(name="w", value=f64[2,3] {{1, -1, 0.5, 2, 0, 1}})
+      %y = matmul(%x, %w)
+      return %y
+    }})";
+  const Tensor x = tensor(DType::F64, {4, 2}, {1, 0, 0, 1, 1, 1, 2, 0});
+  expect_same_in_parts(linear, kSquaredError, 2,
+                       {x, tensor(DType::F64, {4, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3})});
+  expect_same_in_parts(linear, {.smoothing = 0.1}, 2, {x, i64({4}, {2, 1, 0, 0})});
+  // Of labels that do not count, one part may have more.
+  expect_same_in_parts(linear, {.ignored = -1}, 2, {x, i64({4}, {2, -1, 0, 0})});
+  expect_same_in_parts(linear, {.smoothing = 0.2, .ignored = -1}, 2, {x, i64({4}, {-1, -1, 0, 1})});
+}
+
+TEST(TrainingStep, SplitsBatchesOfAnySize) {
+  const TrainingStep step = training_step(*parse_graph(R"(
+    graph main(%x: f32[n,2]) {
+      %w = parameter(name="w", value=f32[2,2] {1, 2, 3, 4})
+      %y = matmul(%x, %w)
+      return %y
+    })"),
+                                          {.ignored = 0}, sgd(1), {.parts = 3});
+  EXPECT_EQ(fmt::format("{}", step.graph->input(0).type()), "f32[3*n,2]");
+  expect_refused(
+      "graph main(%x: f32[n,m]) { %w = parameter(name=\"w\", value=f32[] {1}) %y = mul(%x, %w) return %y }",
+      kSquaredError, sgd(1), {.parts = 3},
+      "batches are split only where one size of \"x\" is open, but it is f32[3*n,m]\n"
+      "  hint: --dim fixes sizes");
+  expect_refused(
+      "graph main(%x: f32[n], %k: f32[]) { %w = parameter(name=\"w\", value=f32[] {1}) %0 = mul(%x, %w) "
+      "%y = mul(%0, %k) return %y }",
+      kSquaredError, sgd(1), {.parts = 3}, "a batch is split along its first dimension, but \"k\" is f32[]");
+}
+
 // The rates of some steps.
 std::vector<double> rates(const LearningRate& rate, const std::vector<int64_t>& steps) {
   Optimizer optimizer = sgd(rate.rate);

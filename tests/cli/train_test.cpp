@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/shell.h"
+#include "ir/graph_text.h"
 #include "tensor/npy.h"
 #include "tensor/wide.h"
 
@@ -202,6 +203,22 @@ TEST_F(Train, KeepsTheBestModel) {
             "tenon: none.onnx was not written: the lowest loss on others.npz was before state.npz, which has "
             "the last "
             "state alone\n");
+}
+
+TEST_F(Train, SumsGradientsOverBatches) {
+  const std::string train =
+      "tenon train model.tenon --data data.npz --loss cross_entropy --learning-rate 0.05 --in-order "
+      "--checkpoint ";
+  ASSERT_EQ(shell(train + "whole.npz --batch 32").status, 0);
+  const Outcome outcome = shell(train + "parts.npz --batch 8 --accumulate 4");
+  EXPECT_NE(outcome.out.find("6 examples of each epoch dropped, which do not fill a step\n"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("epoch 1, step 2: loss "), std::string::npos) << outcome.out;
+  for (const char* name : {"w", "b", "w.exp_avg"})
+    expect_near(read("parts.npz", name), read("whole.npz", name), 1e-6);
+  expect_refused(train + "a.npz --batch 30 --accumulate 3",
+                 "data.npz: 70 examples do not fill 3 batches of 30");
 }
 
 TEST_F(Train, RefusesNumbersThatCannotBe) {

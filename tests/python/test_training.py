@@ -291,6 +291,28 @@ def test_steps_of_a_module_are_those_of_pytorch(name):
     assert step.learning_rate == make(other.parameters()).param_groups[0]["lr"]
 
 
+def test_gradients_are_summed_as_with_pytorch():
+    torch.manual_seed(0)
+    module = Mlp().double()
+    other = copy.deepcopy(module)
+    step = make_step(module, torch.zeros(4, 6, dtype=torch.float64), learning_rate=0.01, accumulate=3)
+    optimizer = torch.optim.AdamW(other.parameters(), 0.01)
+    for x, target in examples(torch.float64):
+        loss = step(x, target)
+        wanted = 0
+        for part, labels in zip(x.split(4), target.split(4)):
+            value = torch.nn.functional.cross_entropy(other(part), labels) / 3
+            value.backward()
+            wanted += value.item()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert loss == pytest.approx(wanted, abs=1e-9)
+    for ours, theirs in zip(module.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
+    with pytest.raises(tenon.UserError, match="10 examples cannot be split into 3 batches of one size"):
+        step(x[:10], target[:10])
+
+
 def test_a_convnet_and_batches_of_several_sizes():
     torch.manual_seed(0)
     module = ConvNet()
