@@ -9,6 +9,7 @@
 
 #include "binding/tensors.h"
 #include "cli/training_arguments.h"
+#include "frontends/read_model.h"
 
 namespace tenon::python {
 namespace {
@@ -34,10 +35,15 @@ nb::list state_of(const Step& step) {
   nb::list list;
   for (size_t i = 0; i < step.step.state.size(); ++i) {
     const auto& [name, weight, input, output, initial] = step.step.state[i];
-    list.append(
-        nb::make_tuple(name, weight, i < step.step.weights, input, output, to_library({}, initial.tensor())));
+    list.append(nb::make_tuple(name, weight, i < count_parameters(step.step), input, output,
+                               to_library({}, initial.tensor())));
   }
   return list;
+}
+
+GraphPointer load_to_train(const std::string& path) {
+  const nb::gil_scoped_release released;
+  return read_model(path, {.gives_statistics = true});
 }
 
 GraphPointer replace_weights(const Graph& model, const std::map<std::string, nb::object>& weights) {
@@ -58,6 +64,7 @@ void bind_training(nb::module_& module) {
       .def_ro("classes", &Step::classes)
       .def_prop_ro("text", [](const Step& step) { return cli::describe(step.step); });
   module.def("training_step", make_step);
+  module.def("load_to_train", load_to_train);
   module.def("replace_weights", replace_weights);
 }
 

@@ -252,6 +252,8 @@ def train_step(
         from tenon.torch import trace_module
 
         loaded = trace_module(model, args, dynamic)[1]
+    elif isinstance(model, (str, os.PathLike)) and args is None and dynamic is None:
+        loaded = Model(_tenon.load_to_train(os.fspath(model)), os.fspath(model))
     else:
         loaded = load(model, args, dynamic=dynamic)
     if sizes:

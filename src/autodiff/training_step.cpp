@@ -110,7 +110,34 @@ bool matches(std::string_view name, std::string_view pattern) {
 
 std::string name_of(const Node& parameter) { return parameter.attr("name").as<std::string>(); }
 
-std::vector<Node*> find_weights(const Graph& graph, const std::vector<std::string>& frozen) {
+bool is_frozen(const std::string& name, const std::vector<std::string>& frozen) {
+  return std::ranges::any_of(frozen, [&](const std::string& pattern) { return matches(name, pattern); });
+}
+
+// A parameter that the model itself gives a next value, as one of its outputs.
+struct Statistic {
+  Node* parameter;
+  size_t output;
+};
+
+std::vector<Statistic> find_statistics(const Graph& graph) {
+  std::vector<Statistic> found;
+  const std::vector<Value> outputs = graph.outputs();
+  for (Node* node : graph.nodes()) {
+    if (!node->is("parameter"))
+      continue;
+    // The first output is that of the loss.
+    for (size_t i = 1; i < outputs.size(); ++i)
+      if (graph.output_names()[i] == name_of(*node) && outputs[i].type() == node->result().type()) {
+        found.push_back({.parameter = node, .output = i});
+        break;
+      }
+  }
+  return found;
+}
+
+std::vector<Node*> find_weights(const Graph& graph, const std::vector<Statistic>& statistics,
+                                const std::vector<std::string>& frozen) {
   const std::vector<Node*> parameters = trained_parameters(graph);
   std::vector<std::string> names;
   for (const Node* node : parameters)
@@ -122,7 +149,8 @@ std::vector<Node*> find_weights(const Graph& graph, const std::vector<std::strin
   std::vector<Node*> weights;
   std::set<std::string> seen;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (std::ranges::any_of(frozen, [&](const std::string& each) { return matches(names[i], each); }))
+    if (is_frozen(names[i], frozen) ||
+        std::ranges::count(statistics, parameters[i], &Statistic::parameter) > 0)
       continue;
     if (!seen.insert(names[i]).second)
       throw unsupported("two weights are called {}", names[i]);
@@ -178,6 +206,63 @@ void erase_unused(Graph& graph) {
       graph.erase(*node);
 }
 
+// --- inference ---
+
+// The values that one is computed of, as far back as batch normalisations: what comes out of these is another
+// matter than what they normalise by.
+std::set<Value> sources_of(Value value) {
+  std::set<Value> found;
+  std::vector<Value> open = {value};
+  while (!open.empty()) {
+    const Value each = open.back();
+    open.pop_back();
+    if (found.insert(each).second && each.node() != nullptr && !each.node()->is("batch_norm"))
+      std::ranges::copy(each.node()->operands(), std::back_inserter(open));
+  }
+  return found;
+}
+
+// Has the batch normalisation normalise by a statistic whose next value is computed of what it normalises by
+// now, if there is one.
+void normalise_by(Node* parameter, Value next) {
+  const std::set<Value> sources = sources_of(next);
+  for (Node* node : parameter->graph().nodes()) {
+    if (!node->is("batch_norm"))
+      continue;
+    // The variance of a batch is computed of its mean.
+    for (std::string_view name : {"variance", "mean"}) {
+      if (!sources.contains(node->in(name)))
+        continue;
+      if (!parameter->comes_before(*node))
+        parameter->graph().move_before(parameter, node);
+      node->set_operand(static_cast<int64_t>(node->segment(name).first), parameter->result());
+      return;
+    }
+  }
+}
+
+// The model as it is used once it is trained.
+std::unique_ptr<Graph> for_inference(const Graph& model) {
+  std::unique_ptr<Graph> graph = model.clone();
+  const std::vector<Statistic> statistics = find_statistics(*graph);
+  const std::vector<Value> outputs = graph->outputs();
+  for (const auto& [parameter, output] : statistics)
+    normalise_by(parameter, outputs[output]);
+  std::vector<Value> kept;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (std::ranges::count(statistics, i, &Statistic::output) == 0) {
+      kept.push_back(graph->outputs()[i]);
+      names.push_back(graph->output_names()[i]);
+    }
+  graph->set_outputs(kept, names);
+  erase_unused(*graph);
+  for (const auto& [parameter, output] : statistics)
+    if (parameter->result().use_count() == 0)
+      graph->erase(parameter);
+  return graph;
+}
+
 // --- the update ---
 
 // Names of inputs, none of which is taken twice.
@@ -225,11 +310,19 @@ class Builder {
 
   TrainingStep build() {
     check_output(graph(), loss_);
-    const std::vector<Node*> parameters = find_weights(graph(), options_.frozen);
+    const std::vector<Statistic> statistics = find_statistics(graph());
+    const std::vector<Node*> parameters = find_weights(graph(), statistics, options_.frozen);
     check_statistics(graph(), parameters);
     check_scales(graph(), parameters);
+    std::vector<Node*> changing;
+    for (const auto& [parameter, output] : statistics)
+      if (!is_frozen(name_of(*parameter), options_.frozen)) {
+        changing.push_back(parameter);
+        next_statistics_.push_back(graph().outputs()[output]);
+      }
     add_loss();
-    add_weights(parameters);
+    add_inputs(parameters, weights_);
+    add_inputs(changing, statistics_);
     std::vector<Value> gradients = find_gradients();
     put_back_unreached(gradients);
     if (options_.parts > 1)
@@ -261,8 +354,24 @@ class Builder {
     } else {
       total_ = loss_of(x, target, loss_);
     }
-    graph().set_outputs(counted_ ? std::vector{total_, counted_} : std::vector{total_});
+    graph().set_outputs(results());
     erase_unused(graph());
+  }
+
+  // What is computed of a batch, but for the gradients.
+  std::vector<Value> results() const {
+    std::vector<Value> values = {total_};
+    if (counted_)
+      values.push_back(counted_);
+    values.insert(values.end(), next_statistics_.begin(), next_statistics_.end());
+    return values;
+  }
+  void set_results(const std::vector<Value>& values) {
+    auto next = values.begin();
+    total_ = *next++;
+    if (counted_)
+      counted_ = *next++;
+    std::copy_n(next, next_statistics_.size(), next_statistics_.begin());
   }
 
   struct Weight {
@@ -271,14 +380,14 @@ class Builder {
     Literal initial;
   };
 
-  void add_weights(const std::vector<Node*>& parameters) {
+  void add_inputs(const std::vector<Node*>& parameters, std::vector<Weight>& to) {
     for (Node* node : parameters) {
       Weight weight = {.value = graph().add_input(node->result().type(), names_->make(name_of(*node))),
                        .name = name_of(*node),
                        .initial = *literal_of(*node)};
       node->result().replace_all_uses(weight.value);
       graph().erase(node);
-      weights_.push_back(std::move(weight));
+      to.push_back(std::move(weight));
     }
   }
 
@@ -288,7 +397,9 @@ class Builder {
       wanted.push_back(weight.value);
     std::vector<Value> seeds(graph().outputs().size());
     seeds.front() = number(total_.dtype(), 1);
-    return backpropagate(graph(), seeds, wanted);
+    std::vector<Value> gradients = backpropagate(graph(), seeds, wanted);
+    set_results(graph().outputs());
+    return gradients;
   }
 
   // Weights without a gradient are constants.
@@ -309,48 +420,63 @@ class Builder {
   }
 
   // What the graph computes becomes the body of a loop over the parts of a batch, which sums the loss and the
-  // gradients.
+  // gradients. Statistics go from part to part.
   void accumulate(std::vector<Value>& gradients) {
-    std::vector<Value> sums = {total_};
-    if (counted_)
-      sums.push_back(counted_);
-    const size_t first_gradient = sums.size();
-    sums.insert(sums.end(), gradients.begin(), gradients.end());
+    std::vector<Value> results = this->results();
+    const size_t statistics = results.size() - next_statistics_.size();
+    results.insert(results.end(), gradients.begin(), gradients.end());
+    const auto is_statistic = [&](size_t i) {
+      return i >= statistics && i < statistics + next_statistics_.size();
+    };
     const std::unique_ptr<Graph> part = std::move(step_.graph);
-    part->set_outputs(sums);
+    part->set_outputs(results);
     step_.graph = std::make_unique<Graph>(part->name());
 
+    std::vector<Value> wholes;
+    for (Value input : part->inputs())
+      wholes.push_back(graph().add_input(is_split(input) ? of_all_parts(input) : input.type(), input.name()));
     Scan scan;
     std::unique_ptr<Graph> body = graph().make_region("body");
-    for (Value sum : sums) {
-      scan.carried.push_back(zeros(sum.type()));
-      body->add_input(sum.type(), fmt::format("sum_{}", body->input_count()));
+    std::vector<Value> arguments(wholes.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Value carried = body->add_input(results[i].type(), fmt::format("carried_{}", i));
+      if (is_statistic(i)) {
+        const auto index = static_cast<size_t>(statistics_[i - statistics].value.index());
+        arguments[index] = carried;
+        scan.carried.push_back(wholes[index]);
+      } else {
+        scan.carried.push_back(zeros(results[i].type()));
+      }
     }
-    std::vector<Value> arguments;
-    for (Value input : part->inputs()) {
-      const bool is_split = static_cast<size_t>(input.index()) <= step_.target;
-      const Value whole = graph().add_input(is_split ? of_all_parts(input) : input.type(), input.name());
-      if (is_split)
-        scan.scanned.push_back(in_parts(whole, input.shape()));
+    for (size_t i = 0; i < wholes.size(); ++i) {
+      const Value input = part->input(static_cast<int64_t>(i));
+      if (arguments[i])
+        continue;
+      arguments[i] = body->add_input(input.type(), input.name());
+      if (is_split(input))
+        scan.scanned.push_back(in_parts(wholes[i], input.shape()));
       else
-        scan.captured.push_back(whole);
-      arguments.push_back(body->add_input(input.type(), input.name()));
+        scan.captured.push_back(wholes[i]);
     }
-    const std::vector<Value> added = body->inline_graph(*part, arguments);
-    std::vector<Value> next;
-    for (size_t i = 0; i < added.size(); ++i)
-      next.push_back(body->input(static_cast<int64_t>(i)) + added[i]);
+    std::vector<Value> next = body->inline_graph(*part, arguments);
+    for (size_t i = 0; i < next.size(); ++i)
+      if (!is_statistic(i))
+        next[i] = body->input(static_cast<int64_t>(i)) + next[i];
     body->set_outputs(next);
     scan.axes = scan.reversed = std::vector<int64_t>(scan.scanned.size(), 0);
     const std::vector<Value> totals = tenon::scan(graph(), scan, std::move(body));
 
-    const Value by = counted_ ? totals[1] : number(total_.dtype(), static_cast<double>(options_.parts));
-    total_ = totals[0] / by;
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      gradients[i] = totals[first_gradient + i] / in_dtype(by, gradients[i].dtype());
-      weights_[i].value = graph().input(weights_[i].value.index());
-    }
+    set_results(totals);
+    const Value by = counted_ ? counted_ : number(total_.dtype(), static_cast<double>(options_.parts));
+    total_ = total_ / by;
+    for (size_t i = 0; i < gradients.size(); ++i)
+      gradients[i] = totals[totals.size() - gradients.size() + i] / in_dtype(by, gradients[i].dtype());
+    for (std::vector<Weight>* list : {&weights_, &statistics_})
+      for (Weight& each : *list)
+        each.value = graph().input(each.value.index());
   }
+
+  bool is_split(Value input) const { return static_cast<size_t>(input.index()) <= step_.target; }
 
   Value zeros(const Type& type) {
     const auto& [dtype, shape] = type.as_tensor();
@@ -391,13 +517,16 @@ class Builder {
   }
 
   void add_updates(const std::vector<Value>& gradients) {
-    for (const Weight& weight : weights_)
-      step_.state.push_back({.name = weight.value.name(),
-                             .weight = weight.name,
-                             .input = static_cast<size_t>(weight.value.index()),
-                             .initial = weight.initial});
+    for (const std::vector<Weight>* list : {&weights_, &statistics_})
+      for (const Weight& each : *list)
+        step_.state.push_back({.name = each.value.name(),
+                               .weight = each.name,
+                               .input = static_cast<size_t>(each.value.index()),
+                               .initial = each.initial});
     step_.weights = weights_.size();
+    step_.statistics = statistics_.size();
     next_.resize(step_.weights);
+    next_.insert(next_.end(), next_statistics_.begin(), next_statistics_.end());
     // The number of the step is the last of the state, but all formulas use it.
     const std::string name = names_->make("step");
     const size_t kept = count_kept();
@@ -502,7 +631,8 @@ class Builder {
   std::optional<Names> names_;
   Value total_, count_, rate_;
   Value counted_;  // how many labels count, where that is not known
-  std::vector<Weight> weights_;
+  std::vector<Weight> weights_, statistics_;
+  std::vector<Value> next_statistics_;
   std::vector<Value> next_;  // as the state
 };
 
@@ -560,7 +690,7 @@ TrainingStep training_step(const Graph& model, const Loss& loss, const Optimizer
 }
 
 std::unique_ptr<Graph> evaluation_step(const Graph& model, const Loss& loss, const TrainingStep& step) {
-  std::unique_ptr<Graph> graph = model.clone();
+  std::unique_ptr<Graph> graph = for_inference(model);
   const Value x = logits_of(first_output(*graph), loss);
   Names names(*graph);
   const Value target = graph->add_input(target_type(first_output(*graph), loss), names.make("target"));
@@ -572,11 +702,15 @@ std::unique_ptr<Graph> evaluation_step(const Graph& model, const Loss& loss, con
     output_names = {"loss", "counted", "right"};
   }
   graph->set_outputs(outputs, output_names);
-  const std::vector<Node*> parameters = trained_parameters(*graph);
-  for (size_t i = 0; i < step.weights; ++i) {
-    Node* node =
-        *std::ranges::find(parameters, step.state[i].weight, [](Node* each) { return name_of(*each); });
-    node->result().replace_all_uses(graph->add_input(node->result().type(), names.make(step.state[i].name)));
+  std::map<std::string, Node*> parameters;
+  for (Node* node : graph->nodes())
+    if (node->is("parameter"))
+      parameters.emplace(name_of(*node), node);
+  for (size_t i = 0; i < count_parameters(step); ++i) {
+    const StateValue& value = step.state[i];
+    const Value input = graph->add_input(type_of(value.initial.tensor()), names.make(value.name));
+    if (const auto found = parameters.find(value.weight); found != parameters.end())
+      found->second->result().replace_all_uses(input);
   }
   erase_unused(*graph);
   return graph;
@@ -590,13 +724,15 @@ std::optional<int64_t> class_count(const Graph& model, const Loss& loss) {
 }
 
 std::unique_ptr<Graph> with_weights(const Graph& model, const std::map<std::string, Tensor>& weights) {
-  std::unique_ptr<Graph> copy = model.clone();
-  for (Node* node : trained_parameters(*copy))
-    if (const auto found = weights.find(name_of(*node)); found != weights.end()) {
-      const InsertBefore here(node);
-      copy->replace(node, {parameter(*copy, found->first, found->second)});
-    }
-  return copy;
+  std::unique_ptr<Graph> graph = for_inference(model);
+  for (Node* node : graph->nodes()) {
+    const auto found = node->is("parameter") ? weights.find(name_of(*node)) : weights.end();
+    if (found == weights.end())
+      continue;
+    const InsertBefore here(node);
+    graph->replace(node, {parameter(*graph, found->first, found->second)});
+  }
+  return graph;
 }
 
 }  // namespace tenon

@@ -64,23 +64,28 @@ struct StateValue {
 // next state: next_NAME for each input NAME.
 struct TrainingStep {
   std::unique_ptr<Graph> graph;
-  size_t target = 0;              // among the inputs
-  std::vector<StateValue> state;  // the weights, what the optimiser keeps of each, and the number of the step
-  size_t weights = 0;             // how many of the state
+  size_t target = 0;  // among the inputs
+  // The weights, the statistics, what the optimiser keeps of each weight, and the number of the step.
+  std::vector<StateValue> state;
+  size_t weights = 0, statistics = 0;       // how many of the state
   std::vector<std::string> unreached = {};  // weights that the loss does not depend on
   bool drops_activation = false;            // the model ended in the activation that the loss has itself
 };
 
+// How many of the state are parameters of the model, which come first.
+inline size_t count_parameters(const TrainingStep& step) { return step.weights + step.statistics; }
+
 constexpr size_t kLossOutput = 0, kRateOutput = 1;
 
-// The loss is that of the first output of the model. Weights are the float parameters of the graph. What
-// cannot be trained is a user_error.
+// The loss is that of the first output of the model. Weights are the float parameters of the graph. An output
+// with the name and type of a parameter is its next value: the parameter is a statistic, such as the running
+// mean of batch normalisation in training, and no weight. What cannot be trained is a user_error.
 TrainingStep training_step(const Graph& model, const Loss& loss, const Optimizer& optimizer,
                            const TrainingOptions& options = {});
 
-// What the loss is on other examples. The inputs are those of the model, the target, and the weights in the
-// order of the step's state. The outputs are the loss; for labels, also how many of them count, and of how
-// many of these the score is the highest.
+// What the loss is on other examples, of the model for inference. The inputs are those of the model, the
+// target, and the parameters in the order of the step's state. The outputs are the loss; for labels, also how
+// many of them count, and of how many of these the score is the highest.
 std::unique_ptr<Graph> evaluation_step(const Graph& model, const Loss& loss, const TrainingStep& step);
 
 constexpr size_t kCountedOutput = 1, kRightOutput = 2;
@@ -91,7 +96,8 @@ std::string_view name_of(Loss::Kind kind);
 // How many classes the labels of a target may be from, if that is known; nothing for other losses.
 std::optional<int64_t> class_count(const Graph& model, const Loss& loss);
 
-// The model with other values of the weights of these names.
+// The model for inference, with other values of the parameters of these names: it has no next values of
+// statistics, and batch normalisation is by the statistics.
 std::unique_ptr<Graph> with_weights(const Graph& model, const std::map<std::string, Tensor>& weights);
 
 }  // namespace tenon

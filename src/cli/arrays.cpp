@@ -70,8 +70,7 @@ std::vector<std::string> input_names(const Graph& graph) {
 InputFile::InputFile(const std::string& path)
     : path_(path), arrays_(path.empty() ? NamedTensors() : read_npz(path)) {}
 
-std::unique_ptr<Graph> InputFile::load(const ModelArguments& model) const {
-  onnx::ImportOptions options;
+std::unique_ptr<Graph> InputFile::load(const ModelArguments& model, onnx::ImportOptions options) const {
   for (const auto& [name, tensor] : arrays_)
     options.overridden.insert(name);
   return load_model(model, options);

@@ -12,7 +12,7 @@ class InputFile {
   explicit InputFile(const std::string& path);  // none where it is empty
 
   // An ONNX input for which the model has a value is an input where the file has another.
-  std::unique_ptr<Graph> load(const ModelArguments& model) const;
+  std::unique_ptr<Graph> load(const ModelArguments& model, onnx::ImportOptions options = {}) const;
   // Nothing where there is no file. An array that is missing is the user's fault.
   std::optional<Data> inputs_for(const Graph& graph);
   // Says which arrays were not taken, by inputs or otherwise: a misspelt name is worth a word.

@@ -11,7 +11,9 @@ class ExampleFile {
   ExampleFile(std::string path, std::string target)
       : path_(std::move(path)), target_(std::move(target)), file_(path_) {}
 
-  std::unique_ptr<Graph> load(const ModelArguments& model) const { return file_.load(model); }
+  std::unique_ptr<Graph> load(const ModelArguments& model) const {
+    return file_.load(model, {.gives_statistics = true});
+  }
   // For each input of the model, with as many rows; anything else is the user's fault, here and below.
   std::vector<Tensor> inputs(const Graph& model);
   // In the dtype of `wanted`, which is the type of a batch for this loss of the model.

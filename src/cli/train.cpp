@@ -250,7 +250,7 @@ class Trainer {
   void validate(const runtime::StatefulRun& run, int64_t done) {
     const TrainingStep& step = training_.step();
     std::vector<Tensor> weights;
-    for (size_t i = 0; i < step.weights; ++i)
+    for (size_t i = 0; i < count_parameters(step); ++i)
       weights.push_back(run.state(i));
     const Validation::Result result =
         validation_->measure(weights, {.seed = options_.seed, .threads = options_.threads});
@@ -287,7 +287,8 @@ class Trainer {
     for (size_t i = 0; i < step.state.size(); ++i)
       start_.state[i] = run.state(i);
     if (!options_.output.empty() && !keeps_best(options_))
-      write_model({start_.state.begin(), start_.state.begin() + static_cast<std::ptrdiff_t>(step.weights)});
+      write_model(
+          {start_.state.begin(), start_.state.begin() + static_cast<std::ptrdiff_t>(count_parameters(step))});
     if (!options_.checkpoint.empty()) {
       write_checkpoint(options_.checkpoint, step, start_);
       has_kept_ = true;

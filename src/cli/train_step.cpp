@@ -38,7 +38,7 @@ void write_step(const Options& options) {
   check_outputs(options);
   const Loss loss = loss_of(options.step.training);
   const Optimizer optimizer = optimizer_of(options.step.training, options.step.steps);
-  const std::unique_ptr<Graph> model = load_model(options.model);
+  const std::unique_ptr<Graph> model = load_model(options.model, {.gives_statistics = true});
   const TrainingStep step =
       with_context([&] { return options.model.model; },
                    [&] { return training_step(*model, loss, optimizer, options_of(options.step.training)); });

@@ -198,6 +198,8 @@ std::string describe(const TrainingStep& step) {
   }
   std::string text = fmt::format("{}, {} numbers; the state takes {}\n", format_count(step.weights, "weight"),
                                  numbers, format_bytes(static_cast<double>(bytes)));
+  if (step.statistics > 0)
+    text += fmt::format("{} gathered in training\n", format_count(step.statistics, "statistic"));
   if (step.drops_activation)
     text += "the loss expects logits, so it skips the activation that the model ends in\n";
   if (!step.unreached.empty())

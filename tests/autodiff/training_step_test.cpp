@@ -158,6 +158,126 @@ TEST(TrainingStep, SplitsBatchesOfAnySize) {
       kSquaredError, sgd(1), {.parts = 3}, "a batch is split along its first dimension, but \"k\" is f32[]");
 }
 
+void expect_same_graph(const Graph& graph, std::string_view text) {
+  EXPECT_EQ(difference(*parse_graph(text), graph), "");
+}
+
+// Batch normalisation in training, as a .pt2 has it.
+constexpr std::string_view kTrainingNormalised = R"(
+  graph main(%x: f64[{},2]) {{
+    %w = parameter(name="w", value=f64[2] {{1, 2}})
+    %b = parameter(name="b", value=f64[2] {{0, 0}})
+    %mean = reduce_mean(%x, axes=[0])
+    %0 = sub(%x, %mean)
+    %1 = mul(%0, %0)
+    %variance = reduce_mean(%1, axes=[0])
+    %y = batch_norm(%x, %w, %b, %mean, %variance)
+    %running_mean = parameter(name="running_mean", value=f64[2] {{0, 0}})
+    %running_var = parameter(name="running_var", value=f64[2] {{1, 1}})
+    %2 = add(%running_mean, %mean)
+    %3 = add(%running_var, %variance)
+    %count = parameter(name="count", value=i64[] {{4}})
+    %one = constant(value=i64[] {{1}})
+    %4 = add(%count, %one)
+    return %y, %2 as "running_mean", %3 as "running_var", %4 as "count"
+  }})";
+
+std::unique_ptr<Graph> normalised(int64_t batch) {
+  return parse_graph(fmt::format(fmt::runtime(kTrainingNormalised), batch));
+}
+
+TEST(TrainingStep, GathersStatistics) {
+  const TrainingStep step = training_step(*normalised(2), kSquaredError, sgd(1));
+  EXPECT_EQ(lint(*step.graph), std::vector<std::string>());
+  EXPECT_EQ(state_names(step),
+            (std::vector<std::string>{"w", "b", "running_mean", "running_var", "count", "step"}));
+  EXPECT_EQ(step.weights, 2U);
+  EXPECT_EQ(step.statistics, 3U);
+  EXPECT_TRUE(step.unreached.empty());
+  const Data outputs = run(step, {tensor(DType::F64, {2, 2}, {1, 2, 3, 6}), filled(DType::F64, {2, 2}, 0)});
+  expect_tensor(outputs[step.state[2].output], tensor(DType::F64, {2}, {2, 4}));
+  expect_tensor(outputs[step.state[3].output], tensor(DType::F64, {2}, {2, 5}));
+  expect_tensor(outputs[step.state[4].output], i64({}, {5}));
+}
+
+TEST(TrainingStep, GathersStatisticsOfPartsOneAfterTheOther) {
+  const TrainingStep step = training_step(*normalised(2), kSquaredError, sgd(1), {.parts = 2});
+  const Data outputs =
+      run(step, {tensor(DType::F64, {4, 2}, {1, 2, 3, 6, 0, 0, 4, 2}), filled(DType::F64, {4, 2}, 0)});
+  expect_tensor(outputs[step.state[2].output], tensor(DType::F64, {2}, {2 + 2, 4 + 1}));
+  expect_tensor(outputs[step.state[3].output], tensor(DType::F64, {2}, {2 + 4, 5 + 1}));
+  expect_tensor(outputs[step.state[4].output], i64({}, {6}));
+}
+
+TEST(TrainingStep, LeavesFrozenStatisticsAlone) {
+  const TrainingStep step = training_step(*normalised(2), kSquaredError, sgd(1), {.frozen = {"running_*"}});
+  EXPECT_EQ(state_names(step), (std::vector<std::string>{"w", "b", "count", "step"}));
+}
+
+TEST(TrainingStep, HasTheTrainedModelNormaliseByStatistics) {
+  const auto trained = with_weights(*normalised(2), {{"running_mean", tensor(DType::F64, {2}, {3, 4})},
+                                                     {"b", tensor(DType::F64, {2}, {5, 6})}});
+  expect_same_graph(*trained, R"(
+    graph main(%x: f64[2,2]) {
+      %w = parameter(name="w", value=f64[2] {1, 2})
+      %b = parameter(name="b", value=f64[2] {5, 6})
+      %running_mean = parameter(name="running_mean", value=f64[2] {3, 4})
+      %running_var = parameter(name="running_var", value=f64[2] {1, 1})
+      %y = batch_norm(%x, %w, %b, %running_mean, %running_var)
+      return %y
+    })");
+}
+
+// Of two, each by its own, though what goes into the second comes from the first.
+TEST(TrainingStep, TellsTheStatisticsOfNodesApart) {
+  const auto trained = with_weights(*parse_graph(R"(
+    graph main(%x: f64[2,1]) {
+      %w = parameter(name="w", value=f64[1] {1})
+      %m = reduce_mean(%x, axes=[0])
+      %v = constant(value=f64[1] {1})
+      %0 = batch_norm(%x, %w, %w, %m, %v)
+      %n = reduce_mean(%0, axes=[0])
+      %y = batch_norm(%0, %w, %w, %n, %v)
+      %first = parameter(name="first", value=f64[1] {2})
+      %second = parameter(name="second", value=f64[1] {3})
+      %1 = add(%first, %m)
+      %2 = add(%second, %n)
+      return %y, %1 as "first", %2 as "second"
+    })"),
+                                    {});
+  expect_same_graph(*trained, R"(
+    graph main(%x: f64[2,1]) {
+      %w = parameter(name="w", value=f64[1] {1})
+      %v = constant(value=f64[1] {1})
+      %first = parameter(name="first", value=f64[1] {2})
+      %0 = batch_norm(%x, %w, %w, %first, %v)
+      %second = parameter(name="second", value=f64[1] {3})
+      %y = batch_norm(%0, %w, %w, %second, %v)
+      return %y
+    })");
+}
+
+TEST(TrainingStep, LeavesNormalisationsAloneThatAStatisticIsNotOf) {
+  const auto trained = with_weights(*parse_graph(R"(
+    graph main(%x: f64[2,1]) {
+      %w = parameter(name="w", value=f64[1] {1})
+      %m = reduce_mean(%x, axes=[0])
+      %y = batch_norm(%x, %w, %w, %m, %w)
+      %n = reduce_mean(%y, axes=[0])
+      %average = parameter(name="average", value=f64[1] {2})
+      %0 = add(%average, %n)
+      return %y, %0 as "average"
+    })"),
+                                    {});
+  expect_same_graph(*trained, R"(
+    graph main(%x: f64[2,1]) {
+      %w = parameter(name="w", value=f64[1] {1})
+      %m = reduce_mean(%x, axes=[0])
+      %y = batch_norm(%x, %w, %w, %m, %w)
+      return %y
+    })");
+}
+
 // The rates of some steps.
 std::vector<double> rates(const LearningRate& rate, const std::vector<int64_t>& steps) {
   Optimizer optimizer = sgd(rate.rate);

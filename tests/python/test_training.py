@@ -326,6 +326,102 @@ def test_a_convnet_and_batches_of_several_sizes():
     numpy.testing.assert_allclose(losses, wanted, rtol=0, atol=1e-4)
 
 
+class NormalisedNet(torch.nn.Module):
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.first_norm = torch.nn.Conv2d(1, 4, 3, padding=1), torch.nn.BatchNorm2d(4)
+        self.second, self.second_norm = torch.nn.Conv2d(4, 6, 3, bias=False), torch.nn.BatchNorm2d(6, momentum=0.3)
+        self.last = torch.nn.Linear(6 * 4, 4)
+
+    def forward(self, x):
+        x = torch.nn.functional.max_pool2d(torch.relu(self.first_norm(self.first(x))), 2)
+        return self.last(torch.tanh(self.second_norm(self.second(x))).flatten(1))
+
+
+def images(dtype, count=STEPS):
+    generator = torch.Generator().manual_seed(2)
+    return [(torch.randn(8, 1, 8, 8, generator=generator, dtype=dtype), torch.randint(0, 4, (8,), generator=generator))
+            for _ in range(count)]
+
+
+def assert_same_module(module, other, tolerance):
+    for (name, ours), theirs in zip(module.state_dict().items(), other.state_dict().values(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance, msg=name)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_running_statistics_are_those_of_pytorch(parts):
+    torch.manual_seed(0)
+    module = NormalisedNet().double()
+    other = copy.deepcopy(module)
+    batches = images(torch.float64)
+    step = make_step(module, batches[0][0][: 8 // parts], optimizer="sgd", learning_rate=0.1, momentum=0.9, accumulate=parts)
+    losses = [step(*batch) for batch in batches]
+    optimizer = SGD(other.parameters(), 0.1, momentum=0.9)
+    for ours, (x, target) in zip(losses, batches):
+        values = [torch.nn.functional.cross_entropy(other(a), b) for a, b in zip(x.chunk(parts), target.chunk(parts))]
+        optimizer.zero_grad()
+        (sum(values) / parts).backward()
+        optimizer.step()
+        assert ours == pytest.approx((sum(values) / parts).item(), abs=1e-6)
+    assert_same_module(module, other, 1e-6)
+    assert module.first_norm.num_batches_tracked == STEPS * parts
+    # The model is for inference.
+    x = batches[0][0]
+    torch.testing.assert_close(step.model.compile()(x), other.eval()(x).detach(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["pt2", "onnx"])
+def test_the_command_gathers_running_statistics(form, tmp_path):
+    torch.manual_seed(0)
+    module = NormalisedNet()
+    batches = images(torch.float32)
+    x, labels = (torch.cat([batch[i] for batch in batches]) for i in (0, 1))
+    model = tmp_path / f"model.{form}"
+    if form == "pt2":
+        torch.export.save(torch.export.export(module, (x[:8],), dynamic_shapes=({0: torch.export.Dim("batch")},)), model)
+    else:
+        # The exporter runs the module.
+        torch.onnx.export(copy.deepcopy(module), (x[:8],), model, input_names=["x"], dynamic_axes={"x": {0: "batch"}}, opset_version=17,
+                          do_constant_folding=False, dynamo=False, training=torch.onnx.TrainingMode.TRAINING)
+        for initializer in (graph := onnx.load(model)).graph.initializer:
+            value = module.state_dict()[initializer.name].numpy()
+            initializer.CopyFrom(onnx.numpy_helper.from_array(value, initializer.name))
+        onnx.save(graph, model)
+    numpy.savez(tmp_path / "data.npz", x=x, target=labels)
+    said = command("train", model, "--data", tmp_path / "data.npz", "--validate", tmp_path / "data.npz", "--loss", "cross_entropy",
+                   "--optimizer", "sgd", "--learning-rate", 0.1, "--batch", 8, "--in-order", "--checkpoint", tmp_path / "state.npz",
+                   "-o", tmp_path / "trained.onnx")
+    variances = {}  # as ONNX has them: of the elements, where PyTorch's are of what these are a sample of
+
+    def follow(norm, inputs, _):
+        before = variances.get(norm, torch.ones(norm.num_features))
+        now = inputs[0].detach().var((0, 2, 3), unbiased=False)
+        variances[norm] = before * (1 - norm.momentum) + now * norm.momentum
+
+    for norm in (module.first_norm, module.second_norm):
+        norm.register_forward_hook(follow)
+    train(module, SGD(module.parameters(), 0.1), batches)
+    state = numpy.load(tmp_path / "state.npz")
+    for name, wanted in module.state_dict().items():
+        if form == "onnx" and name.endswith("num_batches_tracked"):
+            continue  # which ONNX has not
+        if form == "onnx" and name.endswith("running_var"):
+            wanted = variances[module.get_submodule(name.removesuffix(".running_var"))]
+        numpy.testing.assert_allclose(state[name], wanted, rtol=0, atol=1e-4, err_msg=name)
+    if form == "onnx":
+        assert "4 statistics gathered in training" in said
+        return
+    assert "6 statistics gathered in training" in said
+    module.eval()
+    trained = tenon.load(tmp_path / "trained.onnx").compile()
+    torch.testing.assert_close(trained(x), module(x).detach(), rtol=0, atol=1e-3)
+    loss = torch.nn.functional.cross_entropy(module(x), labels).item()
+    assert f"validation loss {loss:.3f}" in said
+    onnx.checker.check_model(onnx.load(tmp_path / "trained.onnx"))
+
+
 def test_a_step_keeps_its_state_in_place():
     module = Points()
     x, labels = (torch.tensor(each) for each in rings(32, 1))

@@ -21,6 +21,9 @@ struct ImportOptions {
   std::optional<std::filesystem::path> folder = std::nullopt;
   // Nodes, by their names, that come in as they are, to be written again; those with nested graphs never do.
   std::set<std::string, std::less<>> kept = {};
+  // Whether batch normalisation in training gives the next values of its statistics as outputs of the graph,
+  // under the names of the parameters.
+  bool gives_statistics = false;
 };
 
 // Every op, of any opset, comes in with one meaning; local functions are inlined; weights stay in their

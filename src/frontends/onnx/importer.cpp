@@ -226,8 +226,31 @@ std::unique_ptr<Graph> Importer::run() {
         scope.initializers.erase(input.name) + scope.sparse_initializers.erase(input.name) > 0)
       add_input(scope, input);
   import_nodes(scope, proto.node);
-  graph->set_outputs(outputs(scope, proto), output_names(proto));
+  std::vector<Value> values = outputs(scope, proto);
+  std::vector<std::string> names = output_names(proto);
+  if (options_.gives_statistics)
+    for (const auto& [name, next] : next_statistics(scope, proto)) {
+      values.push_back(next);
+      names.push_back(name);
+    }
+  graph->set_outputs(values, names);
   return graph;
+}
+
+std::map<std::string, Value> Importer::next_statistics(Scope& scope, const GraphProto& proto) {
+  constexpr size_t kStatisticInputs = 3, kStatisticOutputs = 1;  // the mean, and the variance after it
+  std::map<std::string, Value> next;
+  for (const NodeProto& node : proto.node) {
+    if (node.op_type != "BatchNormalization")
+      continue;
+    for (size_t i = 0; i < 2 && kStatisticOutputs + i < node.output.size(); ++i) {
+      const std::string_view name = node.input[kStatisticInputs + i],
+                             output = node.output[kStatisticOutputs + i];
+      if (!output.empty() && scope.initializers.contains(name))
+        next.emplace(name, find(scope, output));
+    }
+  }
+  return next;
 }
 
 void Importer::add_input(Scope& scope, const ValueInfoProto& input) {

@@ -60,6 +60,8 @@ class Importer {
   void add_declarations(Scope& scope, const GraphProto& proto);
   // Where a graph's outputs are in its scope.
   std::vector<Value> outputs(Scope& scope, const GraphProto& proto);
+  // Of batch normalisation in training, by the names of the initializers.
+  std::map<std::string, Value> next_statistics(Scope& scope, const GraphProto& proto);
   void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
   void import_node(Scope& scope, const NodeProto& node);
   std::vector<Value> convert(Scope& scope, const NodeProto& node);
