@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "binding/functions.h"
+#include "binding/tensors.h"
 #include "ir/parse.h"
+#include "verify/verify_rule.h"
 
 namespace tenon::python {
 
@@ -82,6 +84,38 @@ AddedPass make_rule(const std::string& rule_name, nb::object pattern, nb::object
           .before = before};
 }
 
+// What verifying a rule found.
+struct VerifiedRule {
+  RuleVerification result;
+  std::string text;
+  std::shared_ptr<Graph> before, after;  // of a counterexample
+};
+
+VerifiedRule verify_added_rule(const AddedPass& rule, double tolerance, uint64_t seed) {
+  RuleVerification result = verify_rule(*rule.pass.rewrite, {.tolerance = tolerance, .seed = seed});
+  std::string text = describe(result);
+  VerifiedRule verified{std::move(result), std::move(text), nullptr, nullptr};
+  if (auto& found = verified.result.counterexample) {
+    verified.before = std::move(found->before);
+    verified.after = std::move(found->after);
+  }
+  return verified;
+}
+
+std::vector<std::string> names_of(const std::vector<DType>& dtypes) {
+  std::vector<std::string> names;
+  for (DType dtype : dtypes)
+    names.emplace_back(name(dtype));
+  return names;
+}
+
+nb::list arrays_of(const Data& data) {
+  nb::list arrays;
+  for (const Datum& datum : data)
+    arrays.append(to_python(Library{}, datum));
+  return arrays;
+}
+
 std::shared_ptr<Graph> trace_function(nb::object function, const std::vector<std::string>& types,
                                       const std::vector<std::string>& names) {
   TracedInputs inputs;
@@ -137,6 +171,27 @@ void bind_passes(nb::module_& module) {
       .def_prop_ro("formula", [](const AddedPass& added) {
         return added.pass.rewrite ? formula_of(*added.pass.rewrite) : std::string(added.pass.doc);
       });
+  nb::class_<VerifiedRule>(module, "VerifiedRule")
+      .def_ro("text", &VerifiedRule::text)
+      .def_prop_ro("verdict", [](const VerifiedRule& each) { return std::string(name(each.result.verdict)); })
+      .def_prop_ro("detail", [](const VerifiedRule& each) { return each.result.detail; })
+      .def_prop_ro("graphs", [](const VerifiedRule& each) { return each.result.graphs; })
+      .def_prop_ro("samples", [](const VerifiedRule& each) { return each.result.samples; })
+      .def_prop_ro("dtypes", [](const VerifiedRule& each) { return names_of(each.result.dtypes); })
+      .def_prop_ro("holds_as",
+                   [](const VerifiedRule& each) {
+                     const std::optional<Numerics> numerics = each.result.holds_as;
+                     return numerics ? std::optional(std::string(name(*numerics))) : std::nullopt;
+                   })
+      .def_prop_ro("problem", [](const VerifiedRule& each) { return each.result.counterexample->problem; })
+      .def_ro("before", &VerifiedRule::before)
+      .def_ro("after", &VerifiedRule::after)
+      .def_prop_ro("inputs",
+                   [](const VerifiedRule& each) { return arrays_of(each.result.counterexample->inputs); })
+      .def_prop_ro("expected",
+                   [](const VerifiedRule& each) { return arrays_of(each.result.counterexample->expected); })
+      .def_prop_ro("actual",
+                   [](const VerifiedRule& each) { return arrays_of(each.result.counterexample->actual); });
   nb::class_<JournalHandle>(module, "Journal", "Where a pass writes down what it rewrites.")
       .def_prop_ro(
           "is_open", [](const JournalHandle& journal) { return journal.get().is_open(); },
@@ -161,6 +216,7 @@ void bind_passes(nb::module_& module) {
   module.def("trace", trace_function);
   module.def("make_rule", make_rule);
   module.def("make_pass", make_pass);
+  module.def("verify_rule", verify_added_rule);
 }
 
 }  // namespace tenon::python

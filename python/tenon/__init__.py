@@ -9,7 +9,7 @@
 from tenon._model import Benchmark, Culprit, Model, Optimization, Port, Report, Verification, compile, load, trace
 from tenon._added_ops import add_op
 from tenon._check import PassChecks, Timings, benchmark, verify_pass
-from tenon._passes import Pass, Rule, graph_pass, using
+from tenon._passes import Pass, Rule, RuleVerification, graph_pass, using
 from tenon._tenon import Array, Graph, Journal, Node, Program, Value
 from tenon._tenon import version as _version
 from tenon.errors import Error, InternalError, UnsupportedError, UserError
@@ -22,7 +22,7 @@ __version__ = _version()
 
 __all__ = [
     "Array", "Benchmark", "Culprit", "Error", "Graph", "InternalError", "Journal", "Model", "Node", "Optimization", "Pass", "PassChecks", "Port",
-    "Program", "Report", "Rule", "TensorType", "Timings", "TrainStep", "UnsupportedError", "UserError", "Value",
+    "Program", "Report", "Rule", "RuleVerification", "TensorType", "Timings", "TrainStep", "UnsupportedError", "UserError", "Value",
     "Verification", "add_op", "benchmark", "compile", "graph_pass",
     "load", "ops", "show_config", "trace", "train_step", "using", "verify_pass",
 ]

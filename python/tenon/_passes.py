@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import html
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenon import _tenon
+
+if TYPE_CHECKING:
+    from tenon._model import Model
 
 _active: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("tenon_passes", default=())
 
@@ -38,6 +42,46 @@ def _with_note(function: Callable[..., Any], note: str) -> Callable[..., Any]:
             raise
 
     return call
+
+
+class RuleCounterexample:
+    """Where a rule makes something else: the models before and after (None where the replacement does not fit), the
+    inputs, and what both give for them."""
+
+    def __init__(self, verified: _tenon.VerifiedRule):
+        from tenon._model import Model  # which needs this module
+
+        self.problem: str = verified.problem
+        self.before: Model = Model(verified.before, "before")
+        self.after: Model | None = None if verified.after is None else Model(verified.after, "after")
+        self.inputs: list[_tenon.Array] = verified.inputs
+        self.expected: list[_tenon.Array] = verified.expected
+        self.actual: list[_tenon.Array] = verified.actual
+
+
+class RuleVerification:
+    """Whether a rule keeps what its pattern computes: true where it was compared and nothing failed."""
+
+    def __init__(self, verified: _tenon.VerifiedRule):
+        self._text = verified.text
+        self.verdict: str = verified.verdict  # ok, FAILED or unknown
+        self.detail: str = verified.detail  # why it is not known
+        self.graphs: int = verified.graphs  # that the rule rewrites, and samples of inputs for them
+        self.samples: int = verified.samples
+        self.dtypes: list[str] = verified.dtypes
+        self.holds_as: str | None = verified.holds_as  # the class of numerics that a rule that failed may promise
+        self.counterexample = RuleCounterexample(verified) if verified.verdict == "FAILED" else None
+
+    def __bool__(self) -> bool:
+        return self.verdict == "ok"
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self._text)}</pre>"
 
 
 class Rule:
@@ -76,6 +120,12 @@ class Rule:
     def formula(self) -> str:
         """Such as (exp(x0) * exp(x1)) => exp((x0 + x1))."""
         return self._added.formula
+
+    def verify(self, *, tolerance: float = 1e-4, seed: int = 0) -> RuleVerification:
+        """Whether the replacement computes what the pattern does, as numerics promises: on graphs that the pattern is traced
+        to with drawn dtypes, ranks and sizes (those that types leaves open), the reference evaluator runs both on drawn
+        inputs, zeros of both signs among them, and, for bit-exact rules, NaN and infinities."""
+        return RuleVerification(_tenon.verify_rule(self._added, tolerance, seed))
 
     def __str__(self) -> str:
         return f"{self.name}: {self.formula} ({self.numerics})"

@@ -1,5 +1,6 @@
 """Rules, passes and graphs written in Python."""
 
+import numpy as np
 import pytest
 
 import tenon
@@ -53,6 +54,83 @@ def test_a_wrong_rule_is_caught_and_named(tmp_path):
         model, inputs = culprit.save(tmp_path / "culprit.onnx")
         assert tenon.load(model).bisect() is not None
         assert inputs.endswith(".npz")
+
+
+def rule(pattern, replacement, **options):
+    return tenon.Rule("rule", pattern=pattern, replacement=replacement, **options)
+
+
+def test_a_right_rule_verifies():
+    verification = merge.verify()
+    assert verification and verification.verdict == "ok" and verification.counterexample is None
+    assert verification.graphs > 20 and verification.samples > verification.graphs
+    assert verification.dtypes == ["f32", "f64", "f16", "bf16"]
+    assert str(verification).startswith("merge-exponentials: (exp(x0) * exp(x1)) => exp((x0 + x1))\nok as reassociates, for ")
+
+
+def test_a_rule_verifies_for_the_tensors_that_its_pattern_takes():
+    integers = rule(lambda x, y: x + y - y + x, lambda x, y: x + x + (y - y))
+    assert "i64" in integers.verify().dtypes
+    assert rule(lambda x, y: ops.log(x) + ops.log(y), lambda x, y: ops.log(x * y)).verify()  # where x is positive
+    assert rule(lambda x: x * 1.0, lambda x: x, numerics="bit-exact").verify()
+    product = rule(lambda x, y, z: (x @ y) @ z, lambda x, y, z: x @ (y @ z), types=["f32[m,k]", "f32[k,n]", "f32[n,8]"])
+    assert product.verify().dtypes == ["f32", "f64", "f16", "bf16"]
+
+
+def test_a_wrong_rule_shows_a_counterexample():
+    verification = rule(lambda x, y: ops.exp(x) * ops.exp(y), lambda x, y: ops.exp(x - y)).verify()
+    assert not verification and verification.holds_as is None
+    found = verification.counterexample
+    x, y = (np.asarray(each) for each in found.inputs)
+    assert np.allclose(found.expected[0], np.exp(x + y), rtol=1e-5) and np.allclose(found.actual[0], np.exp(x - y), rtol=1e-5)
+    assert np.allclose(found.before.compile()(x, y), np.exp(x + y), rtol=1e-5)
+    assert "sub" in str(found.after)
+    text = str(verification)
+    assert "FAILED as reassociates: element 0" in text and "expected: f32[1] = [" in text and "before:\ngraph" in text
+    # Each of these is right for what one tries first.
+    assert not rule(lambda x: ops.abs(x), lambda x: ops.relu(x)).verify()
+    assert not rule(lambda x: ops.softmax(x, axis=0), lambda x: ops.softmax(x, axis=-1)).verify()
+    assert not rule(lambda x, y: ops.log(x * y), lambda x, y: ops.log(x) + ops.log(y)).verify()
+    assert not rule(lambda x: x * 0.0, lambda x: x - x, numerics="bit-exact").verify()  # -1 * 0 is -0
+
+
+def test_a_rule_that_promises_too_much_is_told_what_holds():
+    verification = rule(lambda x, y: ops.exp(x) * ops.exp(y), lambda x, y: ops.exp(x + y), numerics="bit-exact").verify()
+    assert not verification and verification.holds_as == "reassociates"
+    assert str(verification).endswith("It holds as reassociates.\n")
+
+
+def test_a_replacement_that_does_not_fit_is_a_counterexample():
+    verification = rule(lambda x, y: (x + y) - y, lambda x, y: x + 0.0).verify()
+    assert not verification and verification.counterexample.after is None and verification.counterexample.actual == []
+    assert "the result would be f32[" in str(verification) and "it may return none" in str(verification)
+    fitting = rule(lambda x, y: (x + y) - y, lambda x, y: x + 0.0 if x.shape == y.shape else None)
+    assert fitting.verify(tolerance=1e-2)
+
+
+def test_what_cannot_be_verified_is_unknown():
+    declining = rule(lambda x: ops.exp(x), lambda x: None).verify()
+    assert not declining and declining.verdict == "unknown" and "give types for its inputs" in str(declining)
+
+    def only_of_many(x):
+        if x.shape is not None and len(x.shape) != 5:
+            raise ValueError("five dimensions, please")
+        return ops.exp(x)
+
+    never_traced = rule(only_of_many, lambda x: ops.exp(x)).verify()
+    assert never_traced.verdict == "unknown" and "five dimensions, please" in never_traced.detail
+    assert rule(only_of_many, lambda x: ops.exp(x), types=["f32[1,1,n,1,1]"]).verify()
+
+
+def test_mistakes_in_a_rule_leave_its_verification():
+    def fail(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as caught:
+        rule(lambda x: ops.exp(x), fail).verify()
+    assert caught.value.__notes__ == ["in the replacement of the rule rule"]
+    with pytest.raises(tenon.UserError, match="is no op, but an input"):
+        rule(lambda x: x, lambda x: x).verify()
 
 
 def test_an_exception_in_a_rule_leaves_with_its_traceback():
