@@ -6,10 +6,15 @@ import io
 import keyword
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
 from tenon import _tenon
 from tenon.errors import UserError
+
+TYPE_CHECKING = False  # for those who check types it is true; importing typing takes as long as all of Tenon
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tenon._records import PythonCode
 
 
 class TensorType(str):
@@ -23,13 +28,6 @@ class TensorType(str):
         made.dtype = dtype
         made.shape = shape
         return made
-
-
-class PythonCode(NamedTuple):
-    """A function `forward` as text, and what its names stand for."""
-
-    src: str
-    globals: dict[str, Any]
 
 
 def _call_function(
@@ -118,6 +116,8 @@ def _python_code(self: _tenon.Graph, root_module: str = "self") -> PythonCode:
                 name = node.target.name
                 word = f"ops.{name}_" if keyword.iskeyword(name) else f"ops.{name}"
                 body.write(f"    {node.name} = {word}({', '.join(args)})\n")
+    from tenon._records import PythonCode
+
     return PythonCode(f"def forward({', '.join(inputs)}):\n{body.getvalue()}", known)
 
 

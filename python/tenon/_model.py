@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import html
-import inspect
-import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from tenon import _passes, _tenon
 from tenon.errors import UserError
 
+TYPE_CHECKING = False  # for those who check types it is true; importing typing takes as long as all of Tenon
+if TYPE_CHECKING:
+    from typing import Any
 
-class Port(NamedTuple):
-    """An input or output."""
-
-    name: str
-    type: str  # such as f32[batch,128]
-    dtype: str | None  # None for strings, sequences and optionals
-    shape: tuple[int | str, ...] | None  # names and expressions where a size is not fixed; None: not even the rank is
+    from tenon._records import Port
 
 
 def _ports(described: list[Any]) -> list[Port]:
+    from tenon._records import Port
+
     return [Port(*each) for each in described]
 
 
@@ -47,6 +42,8 @@ class _Shown:
     """What prints as the command line does, and shows itself in a notebook."""
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
@@ -57,6 +54,8 @@ class _Result(_Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, as the command line writes them with --json."""
+        import json
+
         return json.loads(self._json)
 
     def __str__(self) -> str:
@@ -126,15 +125,6 @@ class Culprit(_Shown):
     __repr__ = __str__
 
 
-class MeasureOptions(NamedTuple):
-    """How Model.bench and Model.report compile a model and run it, as tenon.compile takes them."""
-
-    threads: int = 0
-    numerics: str = "default"
-    precision: str = "f32"
-    device: str | None = None
-
-
 class Report:
     """Everything there is to see of a model on its way down, as one page."""
 
@@ -143,6 +133,8 @@ class Report:
         self._page = page
 
     def to_dict(self) -> dict[str, Any]:
+        import json
+
         return json.loads(self._data)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -155,6 +147,8 @@ class Report:
         return f"<tenon.Report of {self.to_dict()['model']}>"
 
     def _repr_html_(self) -> str:
+        import html
+
         # In a frame of its own, as the page brings styles and scripts; where those are stripped, the line above it stays.
         return (
             f"<p>{html.escape(repr(self))}</p>"
@@ -330,6 +324,8 @@ class Model(_Shown):
     ) -> Benchmark:
         """Measures it, beside the reference evaluator ("reference"), a kernel for each node ("unfused"), or without
         some passes ("without=NAME,NAME"). The options are threads, numerics, precision and device: see tenon.compile."""
+        from tenon._records import MeasureOptions
+
         how = MeasureOptions(**options)
         return Benchmark(_tenon.bench(self._graph, _in_order(inputs, self.inputs), self.name, against, seconds, *how, _passes.active()))
 
@@ -342,6 +338,8 @@ class Model(_Shown):
         **options: Any,
     ) -> Report:
         """Shows it at every stage, with what was measured and verified. The options are those of bench."""
+        from tenon._records import MeasureOptions
+
         how = MeasureOptions(**options)
         return Report(*_tenon.report(self._graph, _in_order(inputs, self.inputs), self.name, seconds, verify, *how, _passes.active()))
 
@@ -447,6 +445,8 @@ def _warn_of_training(module: Any) -> None:
 
 def trace(function: Callable[..., Any], *types: str, name: str | None = None) -> Model:
     """The model that a function of values computes: tenon.trace(lambda x: ops.relu(x + 1), "f32[n,8]")."""
+    import inspect
+
     names = list(inspect.signature(function).parameters)
     if len(names) != len(types):
         raise UserError(f"the function takes {len(names)} values, but {len(types)} types are given")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import html
-import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from tenon import _tenon
 
+TYPE_CHECKING = False  # for those who check types it is true; importing typing takes as long as all of Tenon
 if TYPE_CHECKING:
+    from typing import Any
+
     from tenon._model import Model
 
 _active: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("tenon_passes", default=())
@@ -81,6 +81,8 @@ class RuleVerification:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(self._text)}</pre>"
 
 
@@ -103,6 +105,8 @@ class Rule:
         types: Sequence[str] | None = None,
         before: str = _DEFAULT_PLACE,
     ):
+        import inspect
+
         self.name = name
         self.numerics = numerics
         count = len(inspect.signature(pattern).parameters)
@@ -138,6 +142,8 @@ class Pass:
     """A function of a graph and a journal that edits the graph: see graph_pass."""
 
     def __init__(self, function: Callable[[_tenon.Graph, _tenon.Journal], Any], name: str, before: str):
+        import inspect
+
         self.name = name
         self._function = function
         self.__doc__ = inspect.getdoc(function) or "a pass of this program"

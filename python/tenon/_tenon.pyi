@@ -3,8 +3,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tenon._graph import PythonCode, TensorType
-from tenon._model import Model, Port
+from tenon._graph import TensorType
+from tenon._model import Model
+from tenon._records import Port, PythonCode
 
 class Array:
     @property

@@ -6,9 +6,11 @@ beside a node becomes a constant.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tenon import _tenon
+
+TYPE_CHECKING = False  # for those who check types it is true; importing typing takes as long as all of Tenon
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Op:

@@ -260,6 +260,25 @@ def test_importing_needs_neither_numpy_nor_torch():
     assert done.stdout == "[]\n", done.stderr
 
 
+def test_importing_is_quick_for_it_needs_little():
+    # Each of these takes a good part of the time that all of Tenon does, and most programs never use what needs it.
+    done = run_apart("""
+import sys
+before = set(sys.modules)
+import tenon
+print(sorted({'ast', 'copy', 'dataclasses', 'enum', 'html', 'inspect', 'json', 're', 'typing'} & (set(sys.modules) - before)))
+for name in tenon.__all__:
+    getattr(tenon, name)
+print(set(tenon.__all__) - set(dir(tenon)), tenon.Port, tenon.verify_pass.__module__)
+try:
+    tenon.compil
+except AttributeError as error:
+    print(error)
+""")
+    assert done.stdout == ("[]\nset() <class 'tenon._records.Port'> tenon._check\n"
+                           "module 'tenon' has no attribute 'compil'\n"), done.stderr
+
+
 # Those that bring an LLVM, or threads, of their own.
 OTHERS = [name for name in ("torch", "llvmlite.binding", "onnxruntime", "triton") if importlib.util.find_spec(name.split(".")[0])]
 ORDERS = [order for other in OTHERS for order in (("tenon", other), (other, "tenon"))]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenon import _model, _tenon
+from tenon._records import Port
 from tenon.errors import UserError
 
 _NUMPY_TYPES = {
@@ -19,7 +20,7 @@ _NUMPY_TYPES = {
 class NodeArg:
     """An input or output, with the names that onnxruntime has."""
 
-    def __init__(self, port: _model.Port):
+    def __init__(self, port: Port):
         self.name = port.name
         self.shape = None if port.shape is None else list(port.shape)
         self.type = f"tensor({_NUMPY_TYPES.get(port.dtype or '', port.dtype)})" if port.dtype else port.type

@@ -11,7 +11,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from tenon import _tenon
-from tenon._model import Model, Port
+from tenon._model import Model
+from tenon._records import Port
 from tenon.errors import UserError
 
 
