@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "frontends/torch/conversions.h"
+#include "frontends/torch/polar.h"
 #include "frontends/torch/truth.h"
 #include "ops/binary.h"
+#include "ops/data.h"
 #include "ops/reduce.h"
 #include "ops/select.h"
 #include "ops/unary.h"
@@ -151,25 +153,9 @@ Convert shift(std::string_view direction) {
   };
 }
 
-// The angle of the point (b, a).
 std::vector<Value> convert_atan2(const NodeView& n) {
   const Pair pair = divided(n);
-  const auto number = [&](double value) { return n.number(pair.dtype, value); };
-  const Value zero = number(0);
-  const auto with_sign_of_a = [&](double angle) {
-    return where(less(pair.a, zero), number(-angle), number(angle));
-  };
-  // Of two infinities, as of two ones.
-  const Value infinity = number(std::numeric_limits<double>::infinity());
-  const Value are_infinite = logical_and(equal(abs(pair.a), infinity), equal(abs(pair.b), infinity));
-  const Value ratio =
-      where(are_infinite, n.make_one("sign", {{"x", pair.a}}) * n.make_one("sign", {{"x", pair.b}}),
-            pair.a / pair.b);
-  const Value half = n.make_one("atan", {{"x", ratio}});
-  const Value on_axis = where(equal(pair.a, pair.a),
-                              where(equal(pair.a, zero), zero, with_sign_of_a(std::numbers::pi / 2)), pair.a);
-  const Value left = half + with_sign_of_a(std::numbers::pi);
-  return {where(greater(pair.b, zero), half, where(less(pair.b, zero), left, on_axis))};
+  return {angle_of(pair.a, pair.b)};
 }
 
 // NaN only where both are.
@@ -186,16 +172,9 @@ Convert extremum_of_numbers(Value (*formula)(Value, Value)) {
   };
 }
 
-// The root of a² + b², whose squares may be too large where it is not.
 std::vector<Value> convert_hypot(const NodeView& n) {
   const Pair pair = operands(n);
-  const Value a = abs(pair.a), b = abs(pair.b), longer = maximum(a, b);
-  const Value ratio = minimum(a, b) / longer;
-  const Value none = equal(longer, n.number(pair.dtype, 0));
-  const Value infinity = n.number(pair.dtype, std::numeric_limits<double>::infinity());
-  const Value length = longer * sqrt(1.0 + ratio * ratio);
-  const Value infinite = logical_or(equal(a, infinity), equal(b, infinity));
-  return {where(infinite, infinity, where(none, longer, length))};
+  return {length_of(pair.a, pair.b)};
 }
 
 // a · log(b), or log(1 + b), which is 0 where a is.
@@ -307,6 +286,37 @@ std::vector<Value> convert_clamp(const NodeView& n) {
 }
 
 }  // namespace
+
+Value length_of(Value a, Value b) {
+  const auto number = [&](double value) { return scalar(a.graph(), a.dtype(), value); };
+  a = abs(a);
+  b = abs(b);
+  const Value longer = maximum(a, b), infinity = number(std::numeric_limits<double>::infinity());
+  const Value ratio = minimum(a, b) / longer;
+  const Value length = longer * sqrt(1.0 + ratio * ratio);
+  const Value infinite = logical_or(equal(a, infinity), equal(b, infinity));
+  return where(infinite, infinity, where(equal(longer, number(0)), longer, length));
+}
+
+Value angle_of(Value a, Value b) {
+  const auto number = [&](double value) { return scalar(a.graph(), a.dtype(), value); };
+  const auto apply = [&](std::string_view op, Value x) {
+    return x.graph().create(op, {{"x", x}}, {})->result();
+  };
+  const Value zero = number(0);
+  const auto with_sign_of_a = [&](double angle) {
+    return where(less(a, zero), number(-angle), number(angle));
+  };
+  // Of two infinities, as of two ones.
+  const Value infinity = number(std::numeric_limits<double>::infinity());
+  const Value are_infinite = logical_and(equal(abs(a), infinity), equal(abs(b), infinity));
+  const Value ratio = where(are_infinite, apply("sign", a) * apply("sign", b), a / b);
+  const Value half = apply("atan", ratio);
+  const Value on_axis =
+      where(equal(a, a), where(equal(a, zero), zero, with_sign_of_a(std::numbers::pi / 2)), a);
+  const Value left = half + with_sign_of_a(std::numbers::pi);
+  return where(greater(b, zero), half, where(less(b, zero), left, on_axis));
+}
 
 const Conversions& arithmetic_conversions() {
   static const Conversions conversions = {

@@ -1,5 +1,6 @@
 #include "frontends/torch/conversions.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -130,10 +131,23 @@ Found find_conversion(std::string_view op) {
   return {find(functional), true};
 }
 
+Found find_complex_conversion(std::string_view op) {
+  const auto find_exact = [](std::string_view name) {
+    const Conversions& all = complex_conversions();
+    const auto it = std::ranges::find(all, name, &Conversion::op);
+    return it == all.end() ? nullptr : &*it;
+  };
+  const Conversion* exact = find_exact(op);
+  return {exact != nullptr ? exact : find_exact(op.substr(0, op.rfind('.'))), false};
+}
+
 std::vector<std::string_view> known_ops() {
   std::vector<std::string_view> ops;
   for (const auto& [op, conversion] : table())
     ops.push_back(op);
+  for (const Conversion& conversion : complex_conversions())
+    if (!table().contains(conversion.op))
+      ops.push_back(conversion.op);
   return ops;
 }
 

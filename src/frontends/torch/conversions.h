@@ -39,6 +39,8 @@ struct Found {
 // The op of a target: add.Tensor of torch.ops.aten.add.Tensor; other namespaces keep their name.
 std::string op_of(std::string_view target);
 Found find_conversion(std::string_view op);
+// Of a node that takes or gives complex numbers, which are pairs of reals along a last dimension.
+Found find_complex_conversion(std::string_view op);
 // All of them, by name.
 std::vector<std::string_view> known_ops();
 

@@ -44,13 +44,17 @@ constexpr std::string_view kCore[] = {
 std::vector<Coverage> coverage() {
   std::vector<Coverage> all;
   std::set<const Conversion*> counted;
-  for (std::string_view op : kCore) {
+  const auto find = [](std::string_view op) {
     const Found found = find_conversion(op);
+    return found.conversion != nullptr ? found : find_complex_conversion(op);
+  };
+  for (std::string_view op : kCore) {
+    const Found found = find(op);
     counted.insert(found.conversion);
     all.push_back({std::string(op), true, found.conversion != nullptr});
   }
   for (std::string_view op : known_ops())
-    if (!op.starts_with("tenon.") && !counted.contains(find_conversion(op).conversion))
+    if (!op.starts_with("tenon.") && !counted.contains(find(op).conversion))
       all.push_back({std::string(op), false, true});
   return all;
 }

@@ -8,6 +8,8 @@ namespace tenon::torch {
 const Conversions& activation_conversions();
 const Conversions& arithmetic_conversions();
 const Conversions& attention_conversions();
+// Of nodes that take or give complex numbers, a table of its own.
+const Conversions& complex_conversions();
 const Conversions& control_conversions();
 const Conversions& convolve_conversions();
 const Conversions& elementwise_conversions();

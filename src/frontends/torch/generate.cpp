@@ -179,11 +179,27 @@ std::vector<Value> convert_randn_like(const NodeView& n) {
   return {random_normal(shape_of(n.tensor("self")), n.dtype("dtype", n.tensor("self").dtype()))};
 }
 
+// A window of cosines, periodic unless it is said otherwise; alpha and beta are coefficients of Hamming's.
+Convert cosine_window(const std::vector<double>& coefficients) {
+  return [coefficients](const NodeView& n) {
+    std::vector<double> given = coefficients;
+    constexpr std::string_view kNames[] = {"alpha", "beta"};
+    for (size_t i = 0; i < std::size(kNames); ++i)
+      if (n.has(kNames[i]))
+        given[i] = n.real(kNames[i]);
+    return n.make("cosine_window", {{"size", n.as_number(n.size("window_length"))}},
+                  {{"coefficients", given},
+                   {"periodic", n.flag("periodic", true)},
+                   {"dtype", n.dtype("dtype", DType::F32)}});
+  };
+}
+
 }  // namespace
 
 const Conversions& generate_conversions() {
   static const Conversions conversions = {
       {"arange", convert_arange},
+      {"blackman_window", cosine_window({0.42, 0.5, 0.08})},
       {"empty", filled(0)},  // what nobody wrote may as well be 0
       {"empty_like", filled_like(0)},
       {"_efficientzerotensor", filled(0)},
@@ -192,6 +208,8 @@ const Conversions& generate_conversions() {
       {"eye", convert_eye},
       {"full", convert_full},
       {"full_like", convert_full_like},
+      {"hamming_window", cosine_window({0.54, 0.46})},
+      {"hann_window", cosine_window({0.5, 0.5})},
       {"linspace", convert_linspace},
       {"linspace.Scalar_Tensor", convert_linspace_of_tensors},
       {"linspace.Tensor_Scalar", convert_linspace_of_tensors},

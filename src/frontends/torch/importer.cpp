@@ -25,7 +25,7 @@ std::string label(const NodeSpec& node) {
 template <class F>
 void for_each_node(const GraphSpec& graph, const F& f) {
   for (const NodeSpec& node : graph.nodes) {
-    f(node);
+    f(graph, node);
     for (const NamedArgument& input : node.inputs)
       if (const auto* nested = std::get_if<Nested>(&input.argument))
         for_each_node(*nested->graph, f);
@@ -38,6 +38,30 @@ std::string name_of(const Argument& argument) {
   if (const auto* symbol = std::get_if<SymbolName>(&argument))
     return symbol->name;
   throw unsupported("an input or output of a graph that is {}", describe(argument));
+}
+
+template <class F>
+void for_each_tensor(const Argument& argument, const F& f) {
+  if (const auto* tensor = std::get_if<TensorName>(&argument))
+    f(tensor->name);
+  else if (const auto* tensors = std::get_if<std::vector<TensorName>>(&argument))
+    for (const TensorName& each : *tensors)
+      f(each.name);
+  else if (const auto* optional = std::get_if<OptionalTensors>(&argument))
+    for (const std::optional<std::string>& each : optional->names)
+      if (each)
+        f(*each);
+}
+
+bool is_complex(const GraphSpec& graph, std::string_view tensor) {
+  const auto meta = graph.tensors.find(tensor);
+  return meta != graph.tensors.end() && kind(meta->second.dtype) == DTypeKind::Complex;
+}
+
+bool has_complex(const GraphSpec& graph, const Argument& argument) {
+  bool has = false;
+  for_each_tensor(argument, [&](const std::string& name) { has = has || is_complex(graph, name); });
+  return has;
 }
 
 // The tensor that an op in place changes, and that a view is of.
@@ -62,21 +86,43 @@ Importer::Importer(const Program& program, WeightSource weights, std::vector<Ref
   if (refused == nullptr)
     return;
   const auto use = [&](const Argument& argument) {
-    if (const auto* tensor = std::get_if<TensorName>(&argument))
-      used_.insert(tensor->name);
-    else if (const auto* tensors = std::get_if<std::vector<TensorName>>(&argument))
-      for (const TensorName& each : *tensors)
-        used_.insert(each.name);
-    else if (const auto* optional = std::get_if<OptionalTensors>(&argument))
-      for (const std::optional<std::string>& each : optional->names)
-        if (each)
-          used_.insert(*each);
+    for_each_tensor(argument, [&](const std::string& name) { used_.insert(name); });
   };
   for (const NodeSpec& node : program.graph.nodes)
     for (const NamedArgument& input : node.inputs)
       use(input.argument);
   for (const OutputSpec& output : program.outputs)
     use(output.argument);
+  pairs_ = can_pair(program.graph);
+}
+
+bool Importer::can_pair(const GraphSpec& graph) const {
+  const auto has = [&](const auto& spec) { return has_complex(graph, spec.argument); };
+  return std::ranges::none_of(program_.inputs, has) && std::ranges::none_of(program_.outputs, has) &&
+         std::ranges::all_of(graph.nodes, [&](const NodeSpec& node) {
+           return !takes_or_gives_complex(graph, node) ||
+                  find_complex_conversion(op_of(node.target)).conversion != nullptr;
+         });
+}
+
+bool Importer::takes_or_gives_complex(const GraphSpec& graph, const NodeSpec& node) {
+  return std::ranges::any_of(
+             node.inputs, [&](const NamedArgument& input) { return has_complex(graph, input.argument); }) ||
+         std::ranges::any_of(node.outputs,
+                             [&](const Argument& output) { return has_complex(graph, output); });
+}
+
+Found Importer::find_conversion_of(const GraphSpec& graph, const NodeSpec& node, std::string_view op) const {
+  return pairs_ && takes_or_gives_complex(graph, node) ? find_complex_conversion(op) : find_conversion(op);
+}
+
+TensorMeta Importer::held(const TensorMeta& meta) const {
+  if (!pairs_ || kind(meta.dtype) != DTypeKind::Complex)
+    return meta;
+  TensorMeta pairs = meta;
+  pairs.dtype = meta.dtype == DType::C128 ? DType::F64 : DType::F32;
+  pairs.sizes.emplace_back(2);
+  return pairs;
 }
 
 void Importer::define_missing(Scope& scope, const std::string& name, const std::string& why) {
@@ -100,7 +146,8 @@ std::unique_ptr<Graph> Importer::run() {
 }
 
 // Sizes whose range has one number are that number.
-Type Importer::declared_type(const TensorMeta& meta) const {
+Type Importer::declared_type(const TensorMeta& said) const {
+  const TensorMeta meta = held(said);
   std::vector<Dim> dims = meta.sizes;
   std::map<std::string, Dim> fixed;
   for (const Dim& dim : dims)
@@ -119,16 +166,37 @@ Value Importer::add_user_input(Scope& scope, const std::string& name) {
   const auto meta = scope.spec->tensors.find(name);
   if (meta == scope.spec->tensors.end())
     throw user_error("the input \"{}\" has no type", name);
+  if (pairs_ && is_complex(*scope.spec, name))
+    throw unsupported(
+        "the input \"{}\" is of complex numbers, which models do not take\n  hint: let the module take what "
+        "torch.view_as_real makes of them",
+        name);
   const Type type = declared_type(meta->second);
   scope.graph->symbols().reserve(type);
   return scope.graph->add_input(type, name);
 }
 
+namespace {
+
+// Complex numbers in memory are pairs of reals.
+Literal as_pairs(Literal literal) {
+  if (kind(literal.dtype()) != DTypeKind::Complex)
+    return literal;
+  const auto elements = std::make_shared<const Tensor>(literal.tensor());
+  Extents extents = literal.extents();
+  extents.push_back(2);
+  return Tensor(literal.dtype() == DType::C128 ? DType::F64 : DType::F32, extents, elements,
+                elements->bytes());
+}
+
+}  // namespace
+
 Value Importer::weight(Graph& graph, const InputSpec& input) {
   const WithSources none(graph, {});
+  const auto as_held = [&](Literal literal) { return pairs_ ? as_pairs(std::move(literal)) : literal; };
   if (input.kind != InputSpec::Kind::Constant)
-    return parameter(graph, input.target, weights_.weight(input.target));
-  const Value value = constant(graph, weights_.constant(input.target));
+    return parameter(graph, input.target, as_held(weights_.weight(input.target)));
+  const Value value = constant(graph, as_held(weights_.constant(input.target)));
   value.set_name(input.target);
   return value;
 }
@@ -157,6 +225,12 @@ Value Importer::output(Scope& scope, const Argument& argument) const {
   if (const auto* truth = std::get_if<bool>(&argument))
     return constant(*scope.graph, Tensor::scalar(*truth));
   const std::string name = name_of(argument);
+  if (pairs_ && depth_ == 0 && has_complex(*scope.spec, argument))
+    throw unsupported(
+        "the output \"{}\" is of complex numbers, which models do not give\n  hint: let the module return "
+        "what "
+        "torch.view_as_real makes of them",
+        name);
   return std::holds_alternative<TensorName>(argument) ? scope.tensors.get(name) : scope.number(name);
 }
 
@@ -247,9 +321,10 @@ void Importer::refuse(Scope& scope, const NodeSpec& node, const std::string& rea
 
 void Importer::convert_node(Scope& scope, const NodeSpec& node) {
   const std::string op = op_of(node.target);
-  const Found found = find_conversion(op);
+  const Found found = find_conversion_of(*scope.spec, node, op);
   if (found.conversion == nullptr)
-    throw unsupported("{} is not supported", op);
+    throw unsupported("{}{} is not supported", op,
+                      takes_or_gives_complex(*scope.spec, node) ? " of complex numbers" : "");
   const WithSources sources(*scope.graph, {label(node)});
   const NodeView view(*this, scope, node, op);
   std::vector<Value> results = naming_op(op, [&] { return found.conversion->convert(view); });
@@ -315,7 +390,8 @@ void Importer::define_results(Scope& scope, const NodeView& view, const Conversi
 void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversion& conversion,
                              const std::string& name, size_t index, Value value) {
   if (const auto meta = scope.spec->tensors.find(name); meta != scope.spec->tensors.end()) {
-    const Type declared = Type::tensor(meta->second.dtype, meta->second.sizes);
+    const TensorMeta as = held(meta->second);
+    const Type declared = Type::tensor(as.dtype, as.sizes);
     // PyTorch itself does not always foretell the shapes of results that few look at: the states of an LSTM
     // have a dimension of 1 too many.
     const bool fits_as_said = fits(meta->second, value);
@@ -354,12 +430,14 @@ void Importer::define_tensor(Scope& scope, const NodeView& view, const Conversio
   scope.tensors.define_view(name, value, std::move(made));
 }
 
-bool Importer::fits(const TensorMeta& meta, Value value) {
+bool Importer::fits(const TensorMeta& said, Value value) const {
+  const TensorMeta meta = held(said);
   return value.dtype() == meta.dtype &&
          (!value.shape().ranked() || may_be_equal(meta.sizes, value.shape().dims()));
 }
 
-bool Importer::fits_but_for_ones(const TensorMeta& meta, Value value) {
+bool Importer::fits_but_for_ones(const TensorMeta& declared, Value value) const {
+  const TensorMeta meta = held(declared);
   std::vector<Dim> said = meta.sizes, sizes = value.shape().ranked() ? value.shape().dims() : said;
   for (std::vector<Dim>* each : {&said, &sizes})
     std::erase(*each, Dim(1));
@@ -374,9 +452,9 @@ bool Importer::may_be_equal(const std::vector<Dim>& a, const std::vector<Dim>& b
 
 void Importer::refuse_unknown_ops() const {
   std::map<std::string, std::vector<std::string>> unknown;  // op → the nodes that use it
-  for_each_node(program_.graph, [&](const NodeSpec& node) {
-    if (const std::string op = op_of(node.target); find_conversion(op).conversion == nullptr)
-      unknown[op].push_back(label(node));
+  for_each_node(program_.graph, [&](const GraphSpec& graph, const NodeSpec& node) {
+    if (const std::string op = op_of(node.target); find_conversion_of(graph, node, op).conversion == nullptr)
+      unknown[op + (takes_or_gives_complex(graph, node) ? " of complex numbers" : "")].push_back(label(node));
   });
   if (unknown.empty())
     return;

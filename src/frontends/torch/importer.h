@@ -50,9 +50,16 @@ class Importer {
                      const std::string& name, size_t index, Value value);
   // A result that a conversion does not give: an error for who uses it; where nodes are refused, this one is.
   void define_missing(Scope& scope, const std::string& name, const std::string& why);
+  // Complex numbers are pairs of reals, but where nodes may be refused and some cannot be computed so: then
+  // all that take or give complex numbers are.
+  bool can_pair(const GraphSpec& graph) const;
+  static bool takes_or_gives_complex(const GraphSpec& graph, const NodeSpec& node);
+  Found find_conversion_of(const GraphSpec& graph, const NodeSpec& node, std::string_view op) const;
+  // What a tensor is held as.
+  TensorMeta held(const TensorMeta& meta) const;
   // Whether a value can be what the file says of it.
-  static bool fits(const TensorMeta& meta, Value value);
-  static bool fits_but_for_ones(const TensorMeta& meta, Value value);
+  bool fits(const TensorMeta& meta, Value value) const;
+  bool fits_but_for_ones(const TensorMeta& meta, Value value) const;
   static bool may_be_equal(const std::vector<Dim>& a, const std::vector<Dim>& b);
   Type declared_type(const TensorMeta& meta) const;
   Value output(Scope& scope, const Argument& argument) const;
@@ -61,6 +68,7 @@ class Importer {
   const WeightSource weights_;
   std::vector<RefusedNode>* const refused_;
   std::set<std::string, std::less<>> used_;  // where nodes are refused: the names that others use
+  bool pairs_ = true;                        // whether complex numbers are pairs
   int depth_ = 0;
 };
 
