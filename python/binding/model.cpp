@@ -35,6 +35,7 @@
 #include "report/print_profile.h"
 #include "report/report.h"
 #include "verify/bisect.h"
+#include "verify/random_inputs.h"
 #include "verify/sample_inputs.h"
 #include "verify/small_sizes.h"
 #include "verify/verify_compiled.h"
@@ -258,6 +259,31 @@ std::unique_ptr<Program> compile_graph(const Graph& graph, const std::string& nu
   return std::make_unique<Program>(cli::compile_model(*optimised, context), context);
 }
 
+// Runs `work` on the inputs that are given, or on some that it makes up, which not every model takes: then an
+// error says what to give.
+template <class Work>
+auto with_hint_at_inputs(const Graph& graph, bool are_given, Work&& work) {
+  try {
+    return work();
+  } catch (const UnsupportedError&) {
+    throw;
+  } catch (const UserError& error) {
+    if (are_given || !takes_integers(graph))
+      throw;
+    const std::string text = error.what();
+    std::vector<std::string> names, types;
+    for (Value input : graph.inputs()) {
+      names.push_back(fmt::format("\"{}\": …", input.name()));
+      types.push_back(fmt::format("{}: {}", input.name(), input.type()));
+    }
+    // What the command line says of it ends in its own option.
+    throw user_error(
+        "{}\n  hint: the inputs were made up, and integers among them may name what is not there; give "
+        "your own, inputs={{{}}}, for {}",
+        text.substr(0, text.find("\n  hint: the inputs ")), fmt::join(names, ", "), fmt::join(types, ", "));
+  }
+}
+
 GradientChecks parse_gradients(const std::string& word) {
   if (word != "auto" && word != "always" && word != "never")
     throw user_error("gradients is auto, always or never, but not {}", word);
@@ -278,8 +304,9 @@ Result verify_graph(const Graph& graph, const Tensors& inputs, int64_t samples, 
   const nb::gil_scoped_release released;
   std::optional<Progress> progress;
   options.listener = cli::listener_for(progress);
-  const std::vector<PassVerification> results =
-      verify_model(graph, context_of(numerics, "f32", 0, device, std::nullopt), options);
+  const compiler::CompileContext context = context_of(numerics, "f32", 0, device, std::nullopt);
+  const std::vector<PassVerification> results = with_hint_at_inputs(
+      graph, options.inputs.has_value(), [&] { return verify_model(graph, context, options); });
   progress.reset();
   return {cli::verification_table(results), dump(cli::verification_json(results)),
           std::ranges::none_of(results, &PassVerification::failed)};
@@ -351,7 +378,7 @@ nb::object bisect_graph(const Graph& graph, const Tensors& inputs, const Tensors
     const nb::gil_scoped_release released;
     std::optional<Progress> progress;
     options.verify.listener = cli::listener_for(progress);
-    culprit = bisect(graph, options);
+    culprit = with_hint_at_inputs(graph, options.inputs.has_value(), [&] { return bisect(graph, options); });
     options.verify.listener = {};
   }
   if (!culprit)
@@ -382,7 +409,8 @@ Result bench_model(const Graph& graph, const Tensors& inputs, const std::string&
   const nb::gil_scoped_release released;
   cli::check_against(options);
   const std::unique_ptr<Graph> copy = graph.clone();
-  const cli::Benchmark benchmark = cli::bench_graph(*copy, data, options);
+  const cli::Benchmark benchmark =
+      with_hint_at_inputs(graph, data.has_value(), [&] { return cli::bench_graph(*copy, data, options); });
   return {cli::text_of(benchmark), dump(benchmark.json)};
 }
 
@@ -407,7 +435,9 @@ std::tuple<std::string, std::string> report_on(const Graph& graph, const Tensors
                         .listener = cli::listener_for(progress)};
   options.measure.listener = options.listener;
   const std::unique_ptr<Graph> copy = graph.clone();
-  const nlohmann::ordered_json data = make_report(*copy, given ? *given : sample_inputs(graph), options);
+  const nlohmann::ordered_json data = with_hint_at_inputs(graph, given.has_value(), [&] {
+    return make_report(*copy, given ? *given : sample_inputs(graph), options);
+  });
   return {dump(data), page_of(data)};
 }
 

@@ -191,3 +191,17 @@ def test_a_module_that_trains_is_compiled_with_a_warning():
         warnings.simplefilter("error", UserWarning)
         tenon.compile(module.eval(), (x,))
         tenon.compile(torch.nn.Linear(4, 4).train(), (x,))  # computes the same
+
+
+def test_errors_of_made_up_inputs_say_what_to_give():
+    model = tenon.trace(lambda table, ids: ops.gather(table, ids + 90, axis=0), "f32[100,4]", "i64[3]")
+    inputs = {"table": numpy.ones((100, 4), dtype="float32"), "ids": numpy.array([1, 2, 3])}
+    for use in (model.report, model.bench):
+        with pytest.raises(tenon.UserError, match="out of range|outside|only") as caught:
+            use(seconds=0.01)
+        assert str(caught.value).endswith('give your own, inputs={"table": …, "ids": …}, for table: f32[100,4], ids: i64[3]')
+        assert "--inputs" not in str(caught.value)
+        assert use(inputs, seconds=0.01)
+    with pytest.raises(tenon.UserError) as caught:
+        model.bench({**inputs, "ids": numpy.array([11, 2, 3])}, seconds=0.01)
+    assert "hint: the inputs" not in str(caught.value)
