@@ -167,6 +167,7 @@ def test_torch_compile_leaves_what_it_cannot_pair_to_pytorch():
     "function, message",
     [
         (lambda x: torch.fft.rfft(x).prod().abs(), 'prod.* of complex numbers: 1 node, "prod"'),
+        (lambda x: x.sum(dtype=torch.complex64).abs(), '"sum_1".*of a real tensor to complex numbers'),
         (lambda x: torch.fft.rfft(x), 'the output "fft_rfft" is of complex numbers.*\n  hint: .*view_as_real'),
         (
             lambda x: torch.stft(torch.complex(x, x), 4, 2, center=False, onesided=False, return_complex=True).abs(),

@@ -104,6 +104,8 @@ Convert sum_with(double sign) {
 
 // What does with both parts what it does with real numbers.
 std::vector<Value> convert_alike(const NodeView& n) {
+  if (n.argument_count() == 0 || !is_complex(n, n.spec().inputs.front().name))
+    throw unsupported("{}: of a real tensor to complex numbers", n.op());
   const Conversion& of_reals = *find_conversion(n.op()).conversion;
   const Parts parts = split_pairs(n, n.tensor(n.spec().inputs.front().name));
   const std::vector<Value> re = of_reals.convert(NodeView(n, parts.re)),
@@ -211,10 +213,17 @@ Scale scale_of(const NodeView& n, std::string_view name) {
   return mode == 0 ? Scale::None : mode == 1 ? Scale::ByRoot : Scale::ByCount;
 }
 
+Ints transformed_axes(const NodeView& n) {
+  Ints axes = n.integers("dim");
+  if (axes.empty())
+    throw unsupported("{}: along no dimension", n.op());
+  return axes;
+}
+
 std::vector<Value> convert_r2c(const NodeView& n) {
   Value x = n.tensor(kSelf);
   const int64_t rank = n.rank_of(x);
-  const Ints axes = n.integers("dim");
+  const Ints axes = transformed_axes(n);
   Transforms transforms(n);
   Value y = transforms.forward_real(x, checked_axis(n.op(), axes.back(), rank), {}, n.flag("onesided", true));
   for (size_t i = 0; i + 1 < axes.size(); ++i)
@@ -237,7 +246,7 @@ std::vector<Value> convert_c2c(const NodeView& n) {
 std::vector<Value> convert_c2r(const NodeView& n) {
   Value x = n.tensor(kSelf);
   const int64_t rank = rank_of_pairs(n, x);
-  const Ints axes = n.integers("dim");
+  const Ints axes = transformed_axes(n);
   Transforms transforms(n);
   for (size_t i = 0; i + 1 < axes.size(); ++i)
     x = transforms.inverse(x, checked_axis(n.op(), axes[i], rank));
@@ -274,6 +283,8 @@ Convert transform(Fft fft) {
     else
       for (int64_t axis = lengths.empty() ? 0 : rank - std::ssize(lengths); axis < rank; ++axis)
         axes.push_back(axis);
+    if (axes.empty())
+      throw unsupported("{}: along no dimension", n.op());
     if (!lengths.empty() && lengths.size() != axes.size())
       throw user_error("{}: {} lengths for {} dimensions", n.op(), lengths.size(), axes.size());
     const auto length = [&](size_t i) { return lengths.empty() ? Value() : n.as_number(lengths[i]); };
@@ -297,6 +308,18 @@ Convert transform(Fft fft) {
 
 // --- spectra of frames ---
 
+// The frames of stft and istft: how long they are, and how far apart.
+struct Framing {
+  int64_t length, step;
+
+  explicit Framing(const NodeView& n)
+      : length(n.integer("n_fft")), step(n.integer("hop_length", length / 4)) {
+    if (length < 1 || step < 1)
+      throw user_error("{}: n_fft is {} and hop_length {}, but both must be at least 1", n.op(), length,
+                       step);
+  }
+};
+
 // The window of stft and istft: ones where none is given, and zeros around one that is shorter than a frame.
 Value window_of(const NodeView& n, int64_t length, DType dtype) {
   const int64_t inner = n.integer("win_length", length);
@@ -305,6 +328,8 @@ Value window_of(const NodeView& n, int64_t length, DType dtype) {
     throw unsupported("{}: a window of complex numbers", n.op());
   window =
       window ? in_dtype(window, dtype) : broadcast_to(n.number(dtype, 1), int_vector(n.graph(), {inner}));
+  if (inner < 1 || inner > length)
+    throw user_error("{}: win_length is {}, but must be from 1 to n_fft, which is {}", n.op(), inner, length);
   if (inner == length)
     return window;
   const int64_t left = (length - inner) / 2;
@@ -321,7 +346,7 @@ std::vector<Value> convert_stft(const NodeView& n) {
   if (n.has("align_to_window") && n.flag("align_to_window", false))
     throw unsupported("{}: with align_to_window", n.op());
   n.ignore("return_complex");  // pairs are what both are
-  const int64_t length = n.integer("n_fft"), step = n.integer("hop_length", length / 4);
+  const auto [length, step] = Framing(n);
   const bool has_batch = n.rank_of(x) == 2;
   x = unsqueeze(x, has_batch ? Ints{2} : Ints{0, 2});
   const auto number = [&](int64_t value) { return constant(n.graph(), Tensor::scalar(value)); };
@@ -335,8 +360,11 @@ std::vector<Value> convert_stft(const NodeView& n) {
 // Frames [batch, frames, length], each `step` elements behind the one before it, added up where they overlap.
 // They are cut into pieces of a step, of which those in one place of a frame never overlap.
 Value overlap_add(Value frames, int64_t length, int64_t step) {
+  constexpr int64_t kMostPieces = 1024;
   Graph& graph = frames.graph();
   const int64_t pieces = (length + step - 1) / step, more = pieces * step - length;
+  if (pieces > kMostPieces)
+    throw unsupported("istft: frames of {} elements, {} apart", length, step);
   if (more > 0)
     frames = pad(frames, int_vector(graph, {0, more}), {2});
   Value sum;
@@ -353,7 +381,7 @@ std::vector<Value> convert_istft(const NodeView& n) {
   Value x = n.tensor(kSelf);
   if (n.flag("return_complex", false))
     throw unsupported("{}: to a complex signal", n.op());
-  const int64_t length = n.integer("n_fft"), step = n.integer("hop_length", length / 4);
+  const auto [length, step] = Framing(n);
   const bool has_batch = rank_of_pairs(n, x) == 3, is_centred = n.flag("center", true);
   const bool is_onesided = n.flag("onesided", x.dim(has_batch ? 1 : 0) != Dim(length));
   if (!has_batch)
