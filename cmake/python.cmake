@@ -3,7 +3,7 @@
 # libtenon.so has all that it is linked with inside, LLVM too, and shows no symbols but Tenon's own: other packages bring
 # an LLVM of theirs into the same process.
 include(cmake/static_libraries.cmake)
-find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+include(cmake/find_python.cmake)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_folder
                 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind 3.0 CONFIG REQUIRED PATHS ${nanobind_folder} NO_DEFAULT_PATH)
