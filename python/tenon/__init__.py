@@ -11,7 +11,6 @@ from tenon._passes import Pass, Rule, RuleVerification, graph_pass, using
 from tenon._tenon import Array, Graph, Journal, Node, Program, Value
 from tenon._tenon import version as _version
 from tenon.errors import Error, InternalError, UnsupportedError, UserError
-from tenon.training import TrainStep, train_step
 from tenon._config import show_config
 from tenon import _graph, ops
 from tenon._graph import TensorType
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
     from tenon._added_ops import add_op
     from tenon._check import PassChecks, Timings, benchmark, verify_pass
     from tenon._records import Port
+    from tenon.training import TrainStep, train_step
 else:
     # Where to find what is imported when it is first asked for: what these modules import takes longer than the rest.
     _LATE = {"add_op": "_added_ops", "PassChecks": "_check", "Timings": "_check", "benchmark": "_check", "verify_pass": "_check",
-             "Port": "_records"}  # fmt: skip
+             "Port": "_records", "TrainStep": "training", "train_step": "training"}  # fmt: skip
 
     def __getattr__(name):
         if name not in _LATE:
