@@ -70,7 +70,8 @@ class TrainStep:
     def _batch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         names = [*self._inputs, self._target]
         if len(args) + len(kwargs) != len(names) or not {*kwargs} <= {*names[len(args) :]}:
-            raise UserError(f"the step takes {', '.join(names)}, but got {len(args)} tensors" + "".join(f", {name}" for name in kwargs))
+            got = ", ".join([f"{len(args)} tensors", *kwargs])
+            raise UserError(f"the step takes {', '.join(names)}, but got {got}")
         batch = [*args, *(kwargs[name] for name in names[len(args) :])]
         return [*batch[:-1], self._labels(batch[-1]) if self._takes_labels else batch[-1]]
 
@@ -161,7 +162,8 @@ class TrainStep:
             raise UserError(f"it is the state of another model or optimizer: {', '.join(different[:5])} is in one of them alone")
         for name, value in zip(names, self._state):
             if tuple(state[name].shape) != value.initial.shape:
-                raise UserError(f'"{name}" has the sizes {[*state[name].shape]}, but that of the model has {[*value.initial.shape]}')
+                sizes, wanted = [*state[name].shape], [*value.initial.shape]
+                raise UserError(f'"{name}" has the sizes {sizes}, but that of the model has {wanted}')
         for number, name in enumerate(names):
             self._replace(number, self._copy(state[name]))
 
@@ -235,13 +237,14 @@ def train_step(
     The model is what load takes, or a torch.nn.Module, which args, dynamic and torch.export trace as compile does; its
     own parameters are trained. The loss is "cross_entropy", "mse", "l1" or "bce_with_logits", of the first output; the
     optimizer "adamw", "adam", "sgd", "lion" or "adagrad". Their options, and freeze, names of weights that stay as they are
-    with * for anything, are those of the command tenon train-step; steps is how many a schedule is for. seed is that of the model's random
-    ops; sizes, numerics, threads and cache are as for compile.
+    with * for anything, are those of the command tenon train-step; steps is how many a schedule is for. seed is
+    that of the model's random ops; sizes, numerics, threads and cache are as for compile.
     """
     options = {
         "loss": loss, "optimizer": optimizer, "label_smoothing": label_smoothing, "ignore_label": ignore_label,
         "learning_rate": learning_rate, "momentum": momentum, "dampening": dampening, "beta1": beta1, "beta2": beta2,
-        "epsilon": epsilon, "weight_decay": weight_decay, "clip_norm": clip_norm, "accumulate": accumulate, "schedule": schedule, "steps": steps,
+        "epsilon": epsilon, "weight_decay": weight_decay, "clip_norm": clip_norm, "accumulate": accumulate,
+        "schedule": schedule, "steps": steps,
         "warmup": warmup, "lowest_rate": lowest_rate, "decay_every": decay_every, "decay_factor": decay_factor,
     }
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value is not None]

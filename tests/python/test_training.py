@@ -383,8 +383,8 @@ def test_the_command_gathers_running_statistics(form, tmp_path):
         torch.export.save(torch.export.export(module, (x[:8],), dynamic_shapes=({0: torch.export.Dim("batch")},)), model)
     else:
         # The exporter runs the module.
-        torch.onnx.export(copy.deepcopy(module), (x[:8],), model, input_names=["x"], dynamic_axes={"x": {0: "batch"}}, opset_version=17,
-                          do_constant_folding=False, dynamo=False, training=torch.onnx.TrainingMode.TRAINING)
+        torch.onnx.export(copy.deepcopy(module), (x[:8],), model, input_names=["x"],
+                          dynamic_axes={"x": {0: "batch"}}, opset_version=17, do_constant_folding=False, dynamo=False, training=torch.onnx.TrainingMode.TRAINING)
         for initializer in (graph := onnx.load(model)).graph.initializer:
             value = module.state_dict()[initializer.name].numpy()
             initializer.CopyFrom(onnx.numpy_helper.from_array(value, initializer.name))
@@ -529,7 +529,7 @@ def test_what_a_step_does_not_take():
     for arguments, message in [((x,), "the step takes x, target, but got 1 tensors"),
                                ((x, torch.full_like(y, 5)), "the target has the label 5, but the model has 5 classes"),
                                ((x, y - 5), "hint: ignore_label=-5 leaves it out"),
-                               ((x, y.double()), "cross_entropy takes labels, which are integers, but the target is of torch.float64"),
+                               ((x, y.double()), "takes labels, which are integers, but the target is of torch.float64"),
                                ((x.double(), y), "input x must be"), ((x, y[1:]), "input target must be")]:
         with pytest.raises(tenon.UserError, match=message):
             step(*arguments)
