@@ -384,7 +384,8 @@ def test_the_command_gathers_running_statistics(form, tmp_path):
     else:
         # The exporter runs the module.
         torch.onnx.export(copy.deepcopy(module), (x[:8],), model, input_names=["x"],
-                          dynamic_axes={"x": {0: "batch"}}, opset_version=17, do_constant_folding=False, dynamo=False, training=torch.onnx.TrainingMode.TRAINING)
+                          dynamic_axes={"x": {0: "batch"}}, opset_version=17, do_constant_folding=False, dynamo=False,
+                          training=torch.onnx.TrainingMode.TRAINING)
         for initializer in (graph := onnx.load(model)).graph.initializer:
             value = module.state_dict()[initializer.name].numpy()
             initializer.CopyFrom(onnx.numpy_helper.from_array(value, initializer.name))
