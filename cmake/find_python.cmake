@@ -2,10 +2,10 @@
 #
 # What CMake found of a Python it keeps, whichever is asked for next: headers, suffixes of modules, the nanobind beside it. So
 # that is forgotten where another is asked for, as by tools/wheel.
-if(DEFINED TENON_FOUND_PYTHON AND NOT Python_EXECUTABLE STREQUAL TENON_FOUND_PYTHON)
+if(DEFINED TENON_FOUND_PYTHON AND DEFINED Python_EXECUTABLE AND NOT Python_EXECUTABLE STREQUAL TENON_FOUND_PYTHON)
   get_cmake_property(found CACHE_VARIABLES)
   list(FILTER found INCLUDE REGEX "^(_?Python_|nanobind_|NB_|SKBUILD_SOS?ABI$)")
-  list(REMOVE_ITEM found Python_EXECUTABLE)
+  list(FILTER found EXCLUDE REGEX "^Python_(EXECUTABLE|ROOT_DIR|FIND_)")
   foreach(entry ${found})
     unset(${entry} CACHE)
     unset(${entry})

@@ -408,6 +408,7 @@ Result bench_model(const Graph& graph, const Tensors& inputs, const std::string&
   const std::optional<Data> data = data_of(graph, inputs);
   const nb::gil_scoped_release released;
   cli::check_against(options);
+  context_of(numerics, precision, threads, device, std::nullopt);  // whose errors are not of inputs
   const std::unique_ptr<Graph> copy = graph.clone();
   const cli::Benchmark benchmark =
       with_hint_at_inputs(graph, data.has_value(), [&] { return cli::bench_graph(*copy, data, options); });

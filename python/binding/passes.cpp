@@ -102,6 +102,11 @@ VerifiedRule verify_added_rule(const AddedPass& rule, double tolerance, uint64_t
   return verified;
 }
 
+const RuleCounterexample& counterexample_of(const VerifiedRule& verified) {
+  CHECK(verified.result.counterexample, "there is no counterexample");
+  return *verified.result.counterexample;
+}
+
 std::vector<std::string> names_of(const std::vector<DType>& dtypes) {
   std::vector<std::string> names;
   for (DType dtype : dtypes)
@@ -183,15 +188,15 @@ void bind_passes(nb::module_& module) {
                      const std::optional<Numerics> numerics = each.result.holds_as;
                      return numerics ? std::optional(std::string(name(*numerics))) : std::nullopt;
                    })
-      .def_prop_ro("problem", [](const VerifiedRule& each) { return each.result.counterexample->problem; })
+      .def_prop_ro("problem", [](const VerifiedRule& each) { return counterexample_of(each).problem; })
       .def_ro("before", &VerifiedRule::before)
       .def_ro("after", &VerifiedRule::after)
       .def_prop_ro("inputs",
-                   [](const VerifiedRule& each) { return arrays_of(each.result.counterexample->inputs); })
+                   [](const VerifiedRule& each) { return arrays_of(counterexample_of(each).inputs); })
       .def_prop_ro("expected",
-                   [](const VerifiedRule& each) { return arrays_of(each.result.counterexample->expected); })
+                   [](const VerifiedRule& each) { return arrays_of(counterexample_of(each).expected); })
       .def_prop_ro("actual",
-                   [](const VerifiedRule& each) { return arrays_of(each.result.counterexample->actual); });
+                   [](const VerifiedRule& each) { return arrays_of(counterexample_of(each).actual); });
   nb::class_<JournalHandle>(module, "Journal", "Where a pass writes down what it rewrites.")
       .def_prop_ro(
           "is_open", [](const JournalHandle& journal) { return journal.get().is_open(); },

@@ -358,7 +358,7 @@ def load(
     name: str | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Reads a model: the path of a .onnx, .pt2 or .tenon file, builtin:NAME, an onnx.ModelProto, a torch
+    """Reads a model: the path of a .onnx, .pt2, .gguf or .tenon file, builtin:NAME, an onnx.ModelProto, a torch
     ExportedProgram, or the bytes of such a file, whose kind the ending of `name` then says.
 
     A torch.nn.Module, or torch.fx.GraphModule, is traced by torch.export with the example inputs args, in order or by name, whose sizes

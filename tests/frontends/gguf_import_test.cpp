@@ -68,9 +68,9 @@ TEST(GgufImport, OtherArchitecturesAreRefusedByName) {
   refuse<UnsupportedError>(file,
                            "the architecture \"mamba\"\n  hint: those that are read are llama qwen2 qwen3");
   file.keys["general.architecture"] = value(1U);
-  refuse(file, "key \"general.architecture\" is missing, or is no string");
+  refuse(file, "key \"general.architecture\" is missing or not a string");
   file.keys.erase("general.architecture");
-  refuse(file, "key \"general.architecture\" is missing, or is no string");
+  refuse(file, "key \"general.architecture\" is missing or not a string");
 }
 
 TEST(GgufImport, PartsOfSplitModelsAreRefused) {
@@ -114,7 +114,7 @@ TEST(GgufImport, KeysThatMakeNoModelAreRefused) {
   refuse(with("llama.attention.key_length", value(2000000000U)),
          "tensor \"blk.0.attn_q.weight\": it is [4,4], but must be [4000000000,4]");
   refuse(with("llama.rope.dimension_count", value(3U)),
-         "3 numbers of each head turn, but must be an even number up to the size of a head, 2");
+         "rope.dimension_count is 3, but must be even and at most the head size, 2");
   refuse(with("llama.vocab_size", value(4U)), "there are 4 tokens, but 3 embeddings");
   refuse(with("llama.attention.layer_norm_rms_epsilon", value(-1.0F)),
          "key \"llama.attention.layer_norm_rms_epsilon\": it is -1, but must be a float above 0");

@@ -65,6 +65,15 @@ TEST(OnnxCustom, IsShownWithItsAttributes) {
   EXPECT_EQ(difference(*graph, *parse(text)), "");
 }
 
+TEST(OnnxCustom, IsNoBatchNormalizationByItsNameAlone) {
+  const TemporaryFolder folder;
+  const Bytes bytes = acme({.nodes = {node("BatchNormalization", {"x"}, {"y", "z"}, {}, kAcme)},
+                            .inputs = {kX},
+                            .outputs = {kY, value("z", kFloat, {"n"})}});
+  const std::unique_ptr<Graph> graph = read_onnx(folder.write("m.onnx", bytes), {.gives_statistics = true});
+  EXPECT_EQ(graph->outputs().size(), 2u);
+}
+
 TEST(OnnxCustom, IsWrittenWithAllThatItHad) {
   const Messages attributes = {
       float_attribute("f", 0.1F),

@@ -22,10 +22,16 @@ message(STATUS "includes ${{Python_INCLUDE_DIRS}}")
 """
 
 
+def configure(folder, *options):
+    (folder / "CMakeLists.txt").write_text(PROJECT)
+    done = subprocess.run(["cmake", "-S", folder, "-B", folder / "build", *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def pythons():
     """Programs by where their headers are."""
     places = [sys.executable, "/usr/bin/python3", *map(shutil.which, ("python3.11", "python3.12", "python3.13"))]
-    places += sorted(str(each) for each in pathlib.Path.home().glob(".pyenv/versions/*/bin/python3"))
     found = {}
     for python in filter(None, places):
         if pathlib.Path(python).exists():
@@ -40,15 +46,20 @@ def test_what_was_found_of_one_python_is_forgotten_for_another(tmp_path):
     found = pythons()
     if len(found) < 2:
         pytest.skip("there is one Python with headers alone")
-    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
     for headers in [*found, next(iter(found))]:
         # As scikit-build-core leaves it, which says more of a Python than where it is.
-        done = subprocess.run(
-            ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DPython_EXECUTABLE={found[headers]}"],
-            capture_output=True, text=True)  # fmt: skip
-        assert f"includes {headers}\n" in done.stdout, done.stdout + done.stderr
+        assert f"includes {headers}\n" in configure(tmp_path, f"-DPython_EXECUTABLE={found[headers]}")
         with (tmp_path / "build" / "CMakeCache.txt").open("a") as cache:
             cache.write(f"Python_INCLUDE_DIR:PATH={headers}\nSKBUILD_SOABI:STRING=of-that-one\n")
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None or not pythons(), reason="cmake configures it for a Python with headers")
+def test_the_python_that_was_asked_for_stays(tmp_path):
+    headers, python = next(iter(pythons().items()))
+    folder = pathlib.Path(python).parents[1]
+    asked = configure(tmp_path, f"-DPython_ROOT_DIR={folder}", "-DPython_FIND_STRATEGY=LOCATION")
+    assert f"includes {headers}\n" in asked
+    assert f"includes {headers}\n" in configure(tmp_path)
 
 
 def wheel(path, binding):

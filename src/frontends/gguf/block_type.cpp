@@ -193,7 +193,7 @@ const BlockType& find_block_type(uint32_t id) {
     names.push_back(type.name);
   const auto* const other = std::ranges::find(kOtherTypes, id, &OtherType::id);
   if (other == std::end(kOtherTypes))
-    throw user_error("type {} is none of GGUF's", id);
+    throw user_error("unknown tensor type {}", id);
   throw unsupported("type {}\n  hint: those that are read are {}", other->name, fmt::join(names, " "));
 }
 

@@ -77,8 +77,7 @@ std::string_view read_name(Cursor& cursor, size_t longest) {
 const ValueType& read_value_type(Cursor& cursor) {
   const auto number = cursor.number<uint32_t>("the type of its value");
   if (number >= std::size(kValueTypes))
-    throw user_error("its value has the type {}, but the last there is is {}", number,
-                     std::size(kValueTypes) - 1);
+    throw user_error("unknown value type {}: the highest is {}", number, std::size(kValueTypes) - 1);
   return kValueTypes[number];
 }
 
@@ -141,7 +140,7 @@ struct Entry {
 uint64_t bytes_of(const BlockType& type, const Extents& extents) {
   const int64_t count = element_count(extents);
   if (extents.back() % type.elements != 0)
-    throw user_error("its rows of {} elements are no whole blocks of {}, as {} has them", extents.back(),
+    throw user_error("rows of {} elements are not a multiple of {}, the block size of {}", extents.back(),
                      type.elements, type.name);
   const auto bytes =
       static_cast<unsigned __int128>(count / type.elements) * static_cast<uint64_t>(type.bytes);
@@ -184,7 +183,7 @@ void read_header(Cursor& cursor, const MappedFile& file) {
   cursor.take(kMagic.size(), "the first word");
   const auto version = cursor.number<uint32_t>("the version");
   if (version != 0 && (version & 0xFFFF) == 0)
-    throw unsupported("the numbers in the file have their highest byte first");
+    throw unsupported("big-endian GGUF");
   if (version != 2 && version != 3)
     throw unsupported("this is version {} of GGUF, but those that are read are 2 and 3", version);
 }
@@ -205,7 +204,7 @@ Container::Container(std::shared_ptr<const MappedFile> file) : file_(std::move(f
     with_context([&] { return fmt::format("key {}", quote(key)); },
                  [&] {
                    if (!keys_.emplace(key, read_value(cursor)).second)
-                     throw user_error("it is there twice");
+                     throw user_error("duplicate");
                  });
   }
 
@@ -229,7 +228,7 @@ Container::Container(std::shared_ptr<const MappedFile> file) : file_(std::move(f
     with_context([&] { return fmt::format("tensor {}", quote(entry.name)); },
                  [&] {
                    if (entry.offset != next)
-                     throw user_error("its data begin at {}, but the next place after those before is {}",
+                     throw user_error("its data is at offset {}, but should follow the previous tensor at {}",
                                       entry.offset, next);
                    if (entry.offset > bytes.size() || entry.size > bytes.size() - entry.offset)
                      throw user_error("{} in {} takes {} bytes at {} of the data, which have {}",
@@ -239,7 +238,7 @@ Container::Container(std::shared_ptr<const MappedFile> file) : file_(std::move(f
                    entry.info.bytes = bytes.subspan(entry.offset, entry.size);
                    next = aligned(entry.offset + entry.size);
                    if (!tensors_.emplace(entry.name, entry.info).second)
-                     throw user_error("it is there twice");
+                     throw user_error("duplicate");
                  });
 }
 

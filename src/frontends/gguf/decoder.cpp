@@ -17,7 +17,6 @@
 #include "ops/slice.h"
 #include "ops/trace.h"
 #include "ops/unary.h"
-#include "tensor/wide.h"
 
 namespace tenon::gguf {
 namespace {
@@ -48,7 +47,7 @@ Sizes read_sizes(ModelSource& source) {
   sizes.value_size = source.size("attention.value_length", sizes.width / sizes.heads);
   sizes.rotated = source.size("rope.dimension_count", sizes.head_size);
   if (sizes.rotated % 2 != 0 || sizes.rotated > sizes.head_size)
-    throw user_error("{} numbers of each head turn, but must be an even number up to the size of a head, {}",
+    throw user_error("rope.dimension_count is {}, but must be even and at most the head size, {}",
                      sizes.rotated, sizes.head_size);
   source.tensor("blk.0.attn_q.weight", {sizes.heads * sizes.head_size, sizes.width});
   sizes.vocabulary = source.tensor("token_embd.weight", {std::nullopt, sizes.width}).extents[0];

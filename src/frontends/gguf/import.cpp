@@ -13,7 +13,7 @@ const Architecture& architecture_of(const Container& container) {
   const auto it = container.keys().find("general.architecture");
   const auto* name = it == container.keys().end() ? nullptr : std::get_if<std::string_view>(&it->second);
   if (name == nullptr)
-    throw user_error("key \"general.architecture\" is missing, or is no string");
+    throw user_error("key \"general.architecture\" is missing or not a string");
   const auto& all = all_architectures();
   const auto found = std::ranges::find(all, *name, &Architecture::name);
   if (found != all.end())

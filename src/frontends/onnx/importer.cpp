@@ -241,7 +241,8 @@ std::map<std::string, Value> Importer::next_statistics(Scope& scope, const Graph
   constexpr size_t kStatisticInputs = 3, kStatisticOutputs = 1;  // the mean, and the variance after it
   std::map<std::string, Value> next;
   for (const NodeProto& node : proto.node) {
-    if (node.op_type != "BatchNormalization")
+    if (node.op_type != "BatchNormalization" || !canonical_domain(node.domain).empty() ||
+        find_function(node) != nullptr || node.input.size() < kStatisticInputs + 2)
       continue;
     for (size_t i = 0; i < 2 && kStatisticOutputs + i < node.output.size(); ++i) {
       const std::string_view name = node.input[kStatisticInputs + i],
