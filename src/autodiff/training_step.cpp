@@ -350,7 +350,7 @@ class Builder {
       total_ = cross_entropy(
           x, target,
           {.smoothing = loss_.smoothing, .ignored = loss_.ignored, .reduction = ClassLoss::Reduction::Sum});
-      counted_ = cast(count_true(counts(target, loss_)), total_.dtype());
+      counted_ = cast(count_true(counts(target, loss_)), kRateDType);  // f16 counts to 2048 alone
     } else {
       total_ = loss_of(x, target, loss_);
     }
@@ -467,10 +467,11 @@ class Builder {
     const std::vector<Value> totals = tenon::scan(graph(), scan, std::move(body));
 
     set_results(totals);
-    const Value by = counted_ ? counted_ : number(total_.dtype(), static_cast<double>(options_.parts));
-    total_ = total_ / by;
+    const Value by = counted_ ? counted_ : number(kRateDType, static_cast<double>(options_.parts));
+    const auto divided = [&](Value sum) { return in_dtype(in_dtype(sum, kRateDType) / by, sum.dtype()); };
+    total_ = divided(total_);
     for (size_t i = 0; i < gradients.size(); ++i)
-      gradients[i] = totals[totals.size() - gradients.size() + i] / in_dtype(by, gradients[i].dtype());
+      gradients[i] = divided(totals[totals.size() - gradients.size() + i]);
     for (std::vector<Weight>* list : {&weights_, &statistics_})
       for (Weight& each : *list)
         each.value = graph().input(each.value.index());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/graph_text.h"
+#include "tensor/wide.h"
 
 namespace tenon {
 namespace {
@@ -136,6 +137,25 @@ TEST(TrainingStep, SumsGradientsOverParts) {
   // Of labels that do not count, one part may have more.
   expect_same_in_parts(linear, {.ignored = -1}, 2, {x, i64({4}, {2, -1, 0, 0})});
   expect_same_in_parts(linear, {.smoothing = 0.2, .ignored = -1}, 2, {x, i64({4}, {-1, -1, 0, 1})});
+}
+
+// More labels than f16 can count. Each has the loss ln (1 + 2 e⁻⁵).
+TEST(TrainingStep, CountsLabelsOfAllParts) {
+  const auto model = parse_graph(R"(
+    graph main(%x: f16[36000,1]) {
+      %w = parameter(name="w", value=f16[1,3] {5, 0, 0})
+      %y = matmul(%x, %w)
+      return %y
+    })");
+  const TrainingStep step = training_step(*model, {.ignored = 1}, sgd(1), {.parts = 2});
+  std::vector<double> ones(72000, 1), labels(72000, 0);
+  std::ranges::fill(std::span(labels).first(10), 1);
+  const Data outputs =
+      run(step, {narrow<double>(DType::F16, {72000, 1}, ones), narrow<double>(DType::I64, {72000}, labels)});
+  const double tail = std::exp(-5);
+  expect_near(outputs[kLossOutput], tensor(DType::F16, {}, {std::log(1 + 2 * tail)}), 1e-4);
+  const double share = tail / (1 + 2 * tail);
+  expect_near(outputs[2], tensor(DType::F16, {1, 3}, {5 + 2 * share, -share, -share}), 1e-4);
 }
 
 TEST(TrainingStep, SplitsBatchesOfAnySize) {
