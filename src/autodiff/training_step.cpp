@@ -423,10 +423,14 @@ class Builder {
   // gradients. Statistics go from part to part.
   void accumulate(std::vector<Value>& gradients) {
     std::vector<Value> results = this->results();
-    const size_t statistics = results.size() - next_statistics_.size();
+    const size_t computed = results.size(), statistics = computed - next_statistics_.size();
     results.insert(results.end(), gradients.begin(), gradients.end());
     const auto is_statistic = [&](size_t i) {
-      return i >= statistics && i < statistics + next_statistics_.size();
+      return i >= statistics && i < computed;
+    };
+    // Of gradients, inference may not find all sizes.
+    const auto type_of_result = [&](size_t i) {
+      return i < computed ? results[i].type() : weights_[i - computed].value.type();
     };
     const std::unique_ptr<Graph> part = std::move(step_.graph);
     part->set_outputs(results);
@@ -439,13 +443,13 @@ class Builder {
     std::unique_ptr<Graph> body = graph().make_region("body");
     std::vector<Value> arguments(wholes.size());
     for (size_t i = 0; i < results.size(); ++i) {
-      const Value carried = body->add_input(results[i].type(), fmt::format("carried_{}", i));
+      const Value carried = body->add_input(type_of_result(i), fmt::format("carried_{}", i));
       if (is_statistic(i)) {
         const auto index = static_cast<size_t>(statistics_[i - statistics].value.index());
         arguments[index] = carried;
         scan.carried.push_back(wholes[index]);
       } else {
-        scan.carried.push_back(zeros(results[i].type()));
+        scan.carried.push_back(zeros(type_of_result(i)));
       }
     }
     for (size_t i = 0; i < wholes.size(); ++i) {
@@ -481,7 +485,9 @@ class Builder {
 
   Value zeros(const Type& type) {
     const auto& [dtype, shape] = type.as_tensor();
-    return fill(int_vector(graph(), shape.extents().value()), filled(dtype, {}, 0));
+    const std::optional<Extents> extents = shape.extents();
+    CHECK(extents, "a sum over batches is of {}", type);
+    return fill(int_vector(graph(), *extents), filled(dtype, {}, 0));
   }
 
   Type of_all_parts(Value input) {
@@ -500,7 +506,7 @@ class Builder {
     if (std::ranges::count(sizes, -1) > 1)
       throw user_error(
           "batches are split only where one size of \"{}\" is open, but it is {}\n"
-          "  hint: --dim fixes sizes",
+          "  hint: --dim fixes them",
           whole.name(), whole.type());
     return reshape(whole, sizes);
   }

@@ -171,7 +171,7 @@ TEST(TrainingStep, SplitsBatchesOfAnySize) {
       "graph main(%x: f32[n,m]) { %w = parameter(name=\"w\", value=f32[] {1}) %y = mul(%x, %w) return %y }",
       kSquaredError, sgd(1), {.parts = 3},
       "batches are split only where one size of \"x\" is open, but it is f32[3*n,m]\n"
-      "  hint: --dim fixes sizes");
+      "  hint: --dim fixes them");
   expect_refused(
       "graph main(%x: f32[n], %k: f32[]) { %w = parameter(name=\"w\", value=f32[] {1}) %0 = mul(%x, %w) "
       "%y = mul(%0, %k) return %y }",
