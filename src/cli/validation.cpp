@@ -33,6 +33,15 @@ Validation::Validation(const std::string& path, const std::string& target, const
     add(0, in_batches, batch);
   if (rest > dropped_)
     add(in_batches, examples, rest);
+  check_labels(path, loss);
+}
+
+void Validation::check_labels(const std::string& path, const Loss& loss) const {
+  if (loss.kind != Loss::Kind::CrossEntropy || !loss.ignored)
+    return;
+  const std::vector<int64_t> labels = widen<int64_t>(rows_between(arrays_.back(), 0, parts_.back().end));
+  if (std::ranges::all_of(labels, [&](int64_t label) { return label == *loss.ignored; }))
+    throw user_error("{}: no label counts", path);
 }
 
 Validation::Result Validation::measure(const std::vector<Tensor>& weights,

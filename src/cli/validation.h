@@ -24,6 +24,8 @@ class Validation {
   Result measure(const std::vector<Tensor>& weights, const runtime::RunOptions& options) const;
 
  private:
+  void check_labels(const std::string& path, const Loss& loss) const;
+
   struct Part {  // examples that run in batches of one size
     std::shared_ptr<const runtime::Executor> program;
     int64_t first = 0, end = 0, batch = 0;
