@@ -199,17 +199,29 @@ class Trainer {
     else if (first > 0)
       write_output(fmt::format("resuming from {} after {} steps\n", options_.checkpoint, first));
     run_steps(run, first, last);
-    if (!options_.output.empty() && !std::filesystem::exists(options_.output))
-      throw user_error(
-          "{} was not written: the lowest loss on {} was before {}, which has the last state alone",
-          options_.output, options_.validate, options_.checkpoint);
     if (!options_.output.empty())
-      write_output(
-          fmt::format("wrote {}: {}\n", options_.output,
-                      format_bytes(static_cast<double>(std::filesystem::file_size(options_.output)))));
+      report_model();
   }
 
  private:
+  void report_model() const {
+    if (has_written_) {
+      write_output(
+          fmt::format("wrote {}: {}\n", options_.output,
+                      format_bytes(static_cast<double>(std::filesystem::file_size(options_.output)))));
+      return;
+    }
+    // Only --keep best may have written none.
+    if (!std::isfinite(start_.best))
+      throw user_error("{} was not written: the loss on {} was never a finite number", options_.output,
+                       options_.validate);
+    if (!std::filesystem::exists(options_.output))
+      throw user_error(
+          "{} was not written: the lowest loss on {} was before {}, which has the last state alone",
+          options_.output, options_.validate, options_.checkpoint);
+    write_output(fmt::format("kept {} of the earlier run\n", options_.output));
+  }
+
   std::shared_ptr<const runtime::Executor> compile(Graph& graph) {
     const NumericsBudget numerics = parse_numerics_budget(options_.numerics);
     optimize_model(graph, numerics);
@@ -304,6 +316,7 @@ class Trainer {
       save(*trained, options_.output);
     else
       onnx::write_onnx(*trained, options_.output);
+    has_written_ = true;
   }
 
   std::string kept_before() const {
@@ -314,7 +327,7 @@ class Trainer {
   Training training_;
   std::optional<Validation> validation_;
   Checkpoint start_;  // and what is kept from then on
-  bool has_kept_ = false;
+  bool has_kept_ = false, has_written_ = false;  // the checkpoint, the model
 };
 
 }  // namespace
@@ -369,9 +382,8 @@ void add_train(CLI::App& program) {
   add_threads(*command, options->threads);
   command->footer(examples(
       {"tenon train docs/training/rings.tenon --data docs/training/rings.npz --loss cross_entropy -o a.onnx",
-       "tenon train docs/training/rings.tenon --data docs/training/rings.npz --loss cross_entropy --epochs "
-       "20 "
-       "--learning-rate 0.02 --schedule cosine --warmup 10 --checkpoint state.npz --resume"}));
+       "tenon train docs/training/rings.tenon --data docs/training/rings.npz --loss cross_entropy "
+       "--epochs 20 --learning-rate 0.02 --schedule cosine --warmup 10 --checkpoint state.npz --resume"}));
   command->callback([options] {
     check_options(*options);
     Trainer(*options).train();

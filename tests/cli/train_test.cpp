@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "cli/shell.h"
 #include "ir/graph_text.h"
@@ -196,13 +197,43 @@ TEST_F(Train, KeepsTheBestModel) {
   const Outcome resumed = shell(train + "--epochs 5 --resume --keep best -o best.onnx");
   EXPECT_NE(resumed.out.find("epoch 5, step 20: validation loss "), std::string::npos) << resumed.out;
   EXPECT_EQ(resumed.out.find("the best so far"), std::string::npos) << resumed.out;
+  EXPECT_NE(resumed.out.find("kept best.onnx of the earlier run\n"), std::string::npos) << resumed.out;
   EXPECT_EQ(read_file(folder_ / "best.onnx"), best);
   ASSERT_EQ(shell(train + "--epochs 6 --resume -o last.onnx").status, 0);
   EXPECT_NE(read_file(folder_ / "last.onnx"), best);
   EXPECT_EQ(shell(train + "--epochs 6 --resume --keep best -o none.onnx").error,
             "tenon: none.onnx was not written: the lowest loss on others.npz was before state.npz, which has "
-            "the last "
-            "state alone\n");
+            "the last state alone\n");
+}
+
+// A file that is there already is no model of this run.
+TEST_F(Train, KeepsNoModelWithoutAFiniteLoss) {
+  write_data(narrow<double>(DType::F32, {kExamples, 3}, std::vector<double>(3 * kExamples)));
+  write_npz(folder_ / "far.npz",
+            {{"x", x_}, {"target", narrow<double>(DType::F32, {kExamples, 3},
+                                                  std::vector<double>(3 * kExamples, 1e30))}});
+  const std::string message = "best.onnx was not written: the loss on far.npz was never a finite number";
+  const std::string train =
+      "tenon train model.tenon --data data.npz --validate far.npz --loss mse --keep best -o best.onnx";
+  const auto expect_none = [&] {
+    const Outcome outcome = shell(train);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.out.find("validation loss inf\n"), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.error, "tenon: " + message + "\n");
+  };
+  expect_none();
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "best.onnx"));
+  folder_.write("best.onnx", "of before");
+  expect_none();
+  EXPECT_EQ(read_file(folder_ / "best.onnx"), "of before");
+}
+
+// No epoch is wasted on examples that say nothing.
+TEST_F(Train, RefusesToValidateWithoutLabelsThatCount) {
+  write_npz(folder_ / "none.npz",
+            {{"x", x_}, {"target", Tensor::of<int64_t>(std::vector<int64_t>(kExamples, -100))}});
+  expect_refused(std::string(kTrain) + "--validate none.npz --ignore-label -100 --checkpoint state.npz",
+                 "none.npz: no label counts");
 }
 
 TEST_F(Train, SumsGradientsOverBatches) {
