@@ -1,3 +1,4 @@
+// training.h — training steps, as Python calls them.
 #pragma once
 
 #include <nanobind/nanobind.h>
