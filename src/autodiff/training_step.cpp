@@ -425,9 +425,7 @@ class Builder {
     std::vector<Value> results = this->results();
     const size_t computed = results.size(), statistics = computed - next_statistics_.size();
     results.insert(results.end(), gradients.begin(), gradients.end());
-    const auto is_statistic = [&](size_t i) {
-      return i >= statistics && i < computed;
-    };
+    const auto is_statistic = [&](size_t i) { return i >= statistics && i < computed; };
     // Of gradients, inference may not find all sizes.
     const auto type_of_result = [&](size_t i) {
       return i < computed ? results[i].type() : weights_[i - computed].value.type();

@@ -326,7 +326,7 @@ class Trainer {
   const Options& options_;
   Training training_;
   std::optional<Validation> validation_;
-  Checkpoint start_;  // and what is kept from then on
+  Checkpoint start_;                             // and what is kept from then on
   bool has_kept_ = false, has_written_ = false;  // the checkpoint, the model
 };
 

@@ -209,9 +209,10 @@ TEST_F(Train, KeepsTheBestModel) {
 // A file that is there already is no model of this run.
 TEST_F(Train, KeepsNoModelWithoutAFiniteLoss) {
   write_data(narrow<double>(DType::F32, {kExamples, 3}, std::vector<double>(3 * kExamples)));
-  write_npz(folder_ / "far.npz",
-            {{"x", x_}, {"target", narrow<double>(DType::F32, {kExamples, 3},
-                                                  std::vector<double>(3 * kExamples, 1e30))}});
+  write_npz(
+      folder_ / "far.npz",
+      {{"x", x_},
+       {"target", narrow<double>(DType::F32, {kExamples, 3}, std::vector<double>(3 * kExamples, 1e30))}});
   const std::string message = "best.onnx was not written: the loss on far.npz was never a finite number";
   const std::string train =
       "tenon train model.tenon --data data.npz --validate far.npz --loss mse --keep best -o best.onnx";
