@@ -19,15 +19,21 @@ using GraphPointer = std::shared_ptr<Graph>;
 struct Step {
   TrainingStep step;
   std::optional<int64_t> classes;
+  int64_t parts = 1;  // that a batch is split into
 };
 
-// The options are spelt as those of tenon train-step.
-Step make_step(const Graph& model, const std::vector<std::string>& options) {
+// The options are spelt as those of tenon train-step. Where the step only describes one, it does not split
+// batches, which takes sizes that are known with each batch alone.
+Step make_step(const Graph& model, const std::vector<std::string>& options, bool describes) {
   const nb::gil_scoped_release released;
   const auto [arguments, steps] = cli::parse_step_arguments(options);
   const Loss loss = loss_of(arguments);
-  TrainingStep step = training_step(model, loss, optimizer_of(arguments, steps), options_of(arguments));
-  return {std::move(step), class_count(model, loss)};
+  TrainingOptions how = options_of(arguments);
+  const int64_t parts = how.parts;
+  if (describes)
+    how.parts = 1;
+  TrainingStep step = training_step(model, loss, optimizer_of(arguments, steps), how);
+  return {.step = std::move(step), .classes = class_count(model, loss), .parts = parts};
 }
 
 // (name, weight, whether it is that, input, output, what it begins with) of each.
@@ -62,8 +68,9 @@ void bind_training(nb::module_& module) {
       .def_prop_ro("state", state_of)
       .def_prop_ro("target", [](const Step& step) { return step.step.target; })
       .def_ro("classes", &Step::classes)
+      .def_ro("parts", &Step::parts)
       .def_prop_ro("text", [](const Step& step) { return cli::describe(step.step); });
-  module.def("training_step", make_step);
+  module.def("training_step", make_step, nb::arg("model"), nb::arg("options"), nb::arg("describes") = false);
   module.def("load_to_train", load_to_train);
   module.def("replace_weights", replace_weights);
 }

@@ -12,6 +12,9 @@ from tenon._model import Model, _is_torch_module, load
 from tenon.errors import UserError
 
 
+_KEYWORDS = {"dim": "sizes"}  # by options of the command line, where these have other names
+
+
 class _StateValue(NamedTuple):
     name: str
     weight: str  # which it is, or belongs to; "" of the number of the step
@@ -32,10 +35,10 @@ class TrainStep:
         self._options = options
         self._how = how
         self._seed = seed
-        self._parts = int(next((each.split("=")[1] for each in options if each.startswith("--accumulate=")), 1))
         self._programs: dict[tuple[Any, ...], _tenon.Program] = {}  # by the sizes of a batch
-        step = self._make(model)
+        step = self._make(model, describes=True)
         self._text: str = step.text
+        self._parts: int = step.parts
         self._classes: int | None = step.classes
         self._inputs = [port.name for port in model.inputs]
         self._target: str = Model(step.graph, model.name).inputs[step.target].name
@@ -49,18 +52,18 @@ class TrainStep:
         #: The learning rate of the step before; None before the first.
         self.learning_rate: float | None = None
 
-    def _make(self, model: Model) -> Any:
+    def _make(self, model: Model, *, describes: bool = False) -> Any:
         try:
-            return _tenon.training_step(model._graph, self._options)
+            return _tenon.training_step(model._graph, self._options, describes)
         except UserError as error:  # which names options as the command line does
-            message = re.sub(r"--([a-z][a-z0-9-]*)", lambda found: found[1].replace("-", "_"), str(error))
+            message = re.sub(r"--([a-z][a-z0-9-]*)", lambda found: _KEYWORDS.get(found[1], found[1].replace("-", "_")), str(error))
             raise type(error)(message) from None
 
     def __call__(self, *args: Any, **kwargs: Any) -> float:
         """One step. The arguments are the inputs of the model, then the target, or go by name."""
         batch = self._batch(args, kwargs)
         arguments = [*batch, *[self._tensor(number) for number in range(len(self._state))]]
-        results = self._program(batch).run(*arguments, seed=(self._seed << 32) + self.steps)
+        results = self._program(batch).run(*arguments, seed=((self._seed << 32) + self.steps) % 2**64)
         for number, value in enumerate(self._state):
             if results[value.output] is not arguments[value.input]:
                 self._replace(number, results[value.output])
@@ -130,6 +133,8 @@ class TrainStep:
 
     def _copy(self, tensor: Any) -> Any:
         """One of torch where a module is trained, else of numpy."""
+        if hasattr(tensor, "detach"):
+            tensor = tensor.detach()
         if self.module is not None:
             import torch
 
@@ -160,12 +165,17 @@ class TrainStep:
         if {*names} != {*state}:
             different = sorted({*names} ^ {*state})
             raise UserError(f"it is the state of another model or optimizer: {', '.join(different[:5])} is in one of them alone")
-        for name, value in zip(names, self._state):
+        copies = []
+        for number, (name, value) in enumerate(zip(names, self._state)):
             if tuple(state[name].shape) != value.initial.shape:
                 sizes, wanted = [*state[name].shape], [*value.initial.shape]
                 raise UserError(f'"{name}" has the sizes {sizes}, but that of the model has {wanted}')
-        for number, name in enumerate(names):
-            self._replace(number, self._copy(state[name]))
+            copies.append(self._copy(state[name]))
+            own, wanted = copies[-1].dtype, self._tensor(number).dtype
+            if own != wanted:
+                raise UserError(f'"{name}" is of {own}, but that of the model is of {wanted}')
+        for number, each in enumerate(copies):
+            self._replace(number, each)
 
     @property
     def model(self) -> Model:
@@ -240,6 +250,8 @@ def train_step(
     with * for anything, are those of the command tenon train-step; steps is how many a schedule is for. seed is
     that of the model's random ops; sizes, numerics, threads and cache are as for compile.
     """
+    if seed < 0:
+        raise UserError(f"seed: it must be a whole number from 0 up, but is {seed}")
     options = {
         "loss": loss, "optimizer": optimizer, "label_smoothing": label_smoothing, "ignore_label": ignore_label,
         "learning_rate": learning_rate, "momentum": momentum, "dampening": dampening, "beta1": beta1, "beta2": beta2,

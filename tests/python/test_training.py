@@ -521,6 +521,43 @@ def test_a_step_goes_on_from_a_state():
         make_step(Mlp(), batches[0][0], optimizer="sgd").load_state(state)
     with pytest.raises(tenon.UserError, match=r'"step" has the sizes \[1\], but that of the model has \[\]'):
         second.load_state({**state, "step": torch.zeros(1)})
+    before = second.state()
+    wrong = {**{name: value + 1 for name, value in state.items()}, "step": torch.tensor(3.0)}
+    with pytest.raises(tenon.UserError, match='"step" is of torch.float32, but that of the model is of torch.int64'):
+        second.load_state(wrong)
+    assert all(torch.equal(value, before[name]) for name, value in second.state().items())
+    second.load_state({name: value.requires_grad_(value.is_floating_point()) for name, value in state.items()})
+    assert second.steps == 3
+
+
+class Sequence(torch.nn.Module):
+
+    def __init__(self):
+        super().__init__()
+        self.cell, self.last = torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.cell(x)).mean(1))
+
+
+def test_gradients_are_summed_where_several_sizes_are_open():
+    torch.manual_seed(0)
+    module = Sequence()
+    other = copy.deepcopy(module)
+    dynamic = ({0: "batch", 1: "length"},)
+    step = tenon.train_step(module, "cross_entropy", "sgd", args=(torch.zeros(4, 5, 3),), dynamic=dynamic, learning_rate=0.1, accumulate=2)
+    batches = [(torch.randn(6, length, 3), torch.randint(0, 2, (6,))) for length in (5, 7)]
+    losses = [step(*batch) for batch in batches]
+    wanted = train(other, SGD(other.parameters(), 0.1), batches)
+    numpy.testing.assert_allclose(losses, wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [2**32, 2**64 - 1, 2**70])
+def test_seeds_may_be_large(seed):
+    batch = examples(torch.float32, 1)[0]
+    step = make_step(Mlp(), batch[0], seed=seed)
+    step(*batch)
+    assert step.steps == 1
 
 
 def test_what_a_step_does_not_take():
@@ -546,6 +583,9 @@ def test_what_a_step_does_not_take():
     ({"optimizer": "adan"}, "^optimizer: .* but is adan"),
     ({"loss": "mse", "label_smoothing": 0.1}, "^label_smoothing is for loss cross_entropy, but what was chosen is mse$"),
     ({"freeze": ["layers.0.*", "last.*"]}, "no weight is called last"),
+    ({"accumulate": "two"}, "^accumulate: it must be a whole number from 1 up, but is two$"),
+    ({"accumulate": 0}, "^accumulate: it must be a whole number from 1 up, but is 0$"),
+    ({"seed": -1}, "^seed: it must be a whole number from 0 up, but is -1$"),
 ])
 def test_options_that_are_refused(options, message):
     with pytest.raises(tenon.UserError, match=message):
