@@ -544,8 +544,8 @@ def test_gradients_are_summed_where_several_sizes_are_open():
     torch.manual_seed(0)
     module = Sequence()
     other = copy.deepcopy(module)
-    dynamic = ({0: "batch", 1: "length"},)
-    step = tenon.train_step(module, "cross_entropy", "sgd", args=(torch.zeros(4, 5, 3),), dynamic=dynamic, learning_rate=0.1, accumulate=2)
+    step = tenon.train_step(module, "cross_entropy", "sgd", args=(torch.zeros(4, 5, 3),),
+                            dynamic=({0: "batch", 1: "length"},), learning_rate=0.1, accumulate=2)
     batches = [(torch.randn(6, length, 3), torch.randint(0, 2, (6,))) for length in (5, 7)]
     losses = [step(*batch) for batch in batches]
     wanted = train(other, SGD(other.parameters(), 0.1), batches)
