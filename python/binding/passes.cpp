@@ -38,9 +38,10 @@ Node& operation_of(const NodeHandle& handle) {
   return *handle.node();
 }
 
-// One of a rule's two functions.
-auto traced(nb::object function) {
-  return [function = kept(std::move(function))](const std::vector<Value>& values) -> std::vector<Value> {
+// A function of a rule, or one that is traced alone. The replacement of a rule declines by returning None.
+auto traced(nb::object function, bool may_decline = false) {
+  return [function = kept(std::move(function)),
+          may_decline](const std::vector<Value>& values) -> std::vector<Value> {
     const nb::gil_scoped_acquire acquired;
     CHECK(!values.empty(), "a rule has inputs");
     const Lent graph(values.front().graph());
@@ -48,7 +49,10 @@ auto traced(nb::object function) {
     for (Value value : values)
       arguments.append((*graph)->handle(value));
     const nb::object result = (*function)(*nb::tuple(arguments));
-    return returned_values(result, *graph);
+    std::vector<Value> results = returned_values(result, *graph);
+    if (!may_decline && std::ranges::count(results, Value()) > 0)
+      throw user_error("a function that is traced returns nodes of the graph, but this one returns None");
+    return results;
   };
 }
 
@@ -73,7 +77,7 @@ AddedPass make_rule(const std::string& rule_name, nb::object pattern, nb::object
                      .numerics = parse_numerics(numerics),
                      .inputs = std::move(traced_inputs),
                      .pattern = TracedFunction(traced(std::move(pattern))),
-                     .replacement = TracedFunction(traced(std::move(replacement)))});
+                     .replacement = TracedFunction(traced(std::move(replacement), true))});
   return {.pass = {.name = interned(rule_name),
                    .doc = "replaces what computes its pattern",
                    .run = [rewrite](Graph& graph,

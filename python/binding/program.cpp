@@ -279,8 +279,10 @@ class Program::Call {
       throw user_error("out for {} is a {}, and no tensor", program_.outputs[number].title(),
                        describe_type(object));
     if (destination.is_copy())
-      throw user_error("out for {} is of a dtype that can be read alone: leave out to get such an array",
-                       program_.outputs[number].title());
+      throw user_error(
+          "out for {} is of a dtype, or a conjugate or negative view, that can be read alone: leave out to "
+          "get such an array",
+          program_.outputs[number].title());
     outputs_[number] = destination.tensor();
     check_sizes(number);
     results_.push_back(nb::borrow(object));

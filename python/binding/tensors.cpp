@@ -323,11 +323,18 @@ bool Argument::borrow(nb::handle object) {
     const bool may_be_neg = tensor_.strides != nullptr || count_of(tensor) <= 1;
     if ((may_be_neg && is_true(type.is_neg, object)) ||
         (kind(dtype) == DTypeKind::Complex && is_true(type.is_conj, object)))
-      throw user_error("a tensor is a conjugate or negative view: pass x.resolve_conj().resolve_neg()");
+      return use_resolved(object);
     return true;
   }
   library_ = {type.is_numpy ? Library::Numpy : Library::Own, nullptr};
   return use_buffer(object) || (!type.is_numpy && use_method(object));
+}
+
+// As numbers that lie in memory as they are meant.
+bool Argument::use_resolved(nb::handle view) {
+  view_ = view.attr("resolve_conj")().attr("resolve_neg")();
+  is_copy_ = true;
+  return borrow(view_);
 }
 
 void Argument::use(const DLTensor& tensor, nb::handle object) {

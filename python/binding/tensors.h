@@ -43,6 +43,7 @@ class Argument {
 
  private:
   void use(const DLTensor& tensor, nb::handle object);
+  bool use_resolved(nb::handle view);
   bool use_buffer(nb::handle object);
   bool use_method(nb::handle object);   // __dlpack__
   void use_extended(nb::handle array);  // of numpy, with a dtype that numpy alone does not have

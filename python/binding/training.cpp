@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "autodiff/gradient.h"
 #include "binding/tensors.h"
 #include "cli/training_arguments.h"
 #include "frontends/read_model.h"
@@ -22,13 +23,20 @@ struct Step {
   int64_t parts = 1;  // that a batch is split into
 };
 
-// The options are spelt as those of tenon train-step. Where the step only describes one, it does not split
+// The options are spelt as those of tenon train-step; `fixed` are weights that are frozen besides, where the
+// model has them. Where the step only describes one, it does not split
 // batches, which takes sizes that are known with each batch alone.
-Step make_step(const Graph& model, const std::vector<std::string>& options, bool describes) {
+Step make_step(const Graph& model, const std::vector<std::string>& options,
+               const std::vector<std::string>& fixed, bool describes) {
   const nb::gil_scoped_release released;
   const auto [arguments, steps] = cli::parse_step_arguments(options);
   const Loss loss = loss_of(arguments);
   TrainingOptions how = options_of(arguments);
+  for (const Node* weight : trained_parameters(model)) {
+    const auto name = weight->attr("name").as<std::string>();
+    if (std::ranges::count(fixed, name) > 0)
+      how.frozen.push_back(name);
+  }
   const int64_t parts = how.parts;
   if (describes)
     how.parts = 1;
@@ -70,7 +78,8 @@ void bind_training(nb::module_& module) {
       .def_ro("classes", &Step::classes)
       .def_ro("parts", &Step::parts)
       .def_prop_ro("text", [](const Step& step) { return cli::describe(step.step); });
-  module.def("training_step", make_step, nb::arg("model"), nb::arg("options"), nb::arg("describes") = false);
+  module.def("training_step", make_step, nb::arg("model"), nb::arg("options"), nb::arg("fixed"),
+             nb::arg("describes") = false);
   module.def("load_to_train", load_to_train);
   module.def("replace_weights", replace_weights);
 }

@@ -33,6 +33,7 @@ class TrainStep:
     def __init__(self, model: Model, module: Any, options: list[str], how: dict[str, Any], seed: int):
         self._model = model
         self._options = options
+        self._fixed = _fixed(module, {port.name for port in model.outputs})
         self._how = how
         self._seed = seed
         self._programs: dict[tuple[Any, ...], _tenon.Program] = {}  # by the sizes of a batch
@@ -54,7 +55,7 @@ class TrainStep:
 
     def _make(self, model: Model, *, describes: bool = False) -> Any:
         try:
-            return _tenon.training_step(model._graph, self._options, describes)
+            return _tenon.training_step(model._graph, self._options, self._fixed, describes)
         except UserError as error:  # which names options as the command line does
             message = re.sub(r"--([a-z][a-z0-9-]*)", lambda found: _KEYWORDS.get(found[1], found[1].replace("-", "_")), str(error))
             raise type(error)(message) from None
@@ -210,6 +211,15 @@ def _places(module: Any) -> dict[str, tuple[Any, str]]:
     }
 
 
+def _fixed(module: Any, computed: set[str]) -> list[str]:
+    """What a module has that is not trained: buffers, but for those that the model computes anew, and what needs no gradient."""
+    return [
+        name
+        for name, (each, own) in _places(module).items()
+        if name not in computed and (own in each._buffers or getattr(each._parameters[own], "requires_grad", None) is False)
+    ]
+
+
 def train_step(
     model: Any,
     loss: str,
@@ -245,7 +255,7 @@ def train_step(
     """Makes the training step of a model: step(x, y) trains it on a batch and returns the loss.
 
     The model is what load takes, or a torch.nn.Module, which args, dynamic and torch.export trace as compile does; its
-    own parameters are trained. The loss is "cross_entropy", "mse", "l1" or "bce_with_logits", of the first output; the
+    own parameters are trained, but for those whose requires_grad is False. The loss is "cross_entropy", "mse", "l1" or "bce_with_logits", of the first output; the
     optimizer "adamw", "adam", "sgd", "lion" or "adagrad". Their options, and freeze, names of weights that stay as they are
     with * for anything, are those of the command tenon train-step; steps is how many a schedule is for. seed is
     that of the model's random ops; sizes, numerics, threads and cache are as for compile.

@@ -151,6 +151,15 @@ def test_a_replacement_may_decline():
         assert count(exponentials.optimize(), "exp") == 2
 
 
+def test_none_is_no_node():
+    for function in (lambda x: None, lambda x: [None], lambda x: (ops.exp(x), None)):
+        with pytest.raises(tenon.UserError, match="returns None"):
+            tenon.trace(function, "f32[4]")
+    with tenon.using(tenon.Rule("r", pattern=lambda x: None, replacement=lambda x: x)):
+        with pytest.raises(tenon.UserError, match="returns None"):
+            exponentials.optimize()
+
+
 def test_mistakes_in_rules_are_errors():
     with pytest.raises(tenon.UserError, match="numerics"):
         tenon.Rule("r", pattern=lambda x: x, replacement=lambda x: x, numerics="exact")

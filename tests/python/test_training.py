@@ -454,6 +454,34 @@ def test_what_a_module_is_given_is_trained_from():
     assert {*step.state_dict()} == {*module.state_dict()}
 
 
+def test_buffers_and_what_needs_no_gradient_stay():
+
+    class Moved(torch.nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("place", torch.randn(5))
+            self.register_buffer("factor", torch.tensor(2.0), persistent=False)
+            self.first, self.last = torch.nn.Linear(5, 5), torch.nn.Linear(5, 3)
+            self.first.bias.requires_grad_(False)
+
+        def forward(self, x):
+            return self.last(torch.tanh(self.first(x + self.place)) * self.factor)
+
+    torch.manual_seed(0)
+    module = Moved()
+    other = copy.deepcopy(module)
+    step = make_step(module, torch.zeros(2, 5), "mse", optimizer="sgd", learning_rate=0.1)
+    batches = [(torch.randn(4, 5), torch.randn(4, 3)) for _ in range(5)]
+    losses = [step(*batch) for batch in batches]
+    trained = [each for each in other.parameters() if each.requires_grad]
+    wanted = train(other, SGD(trained, 0.1), batches, torch.nn.functional.mse_loss)
+    numpy.testing.assert_allclose(losses, wanted, rtol=0, atol=1e-5)
+    for (name, ours), theirs in zip(module.named_parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, msg=name)
+    assert torch.equal(module.place, other.place) and module.factor == 2
+
+
 def test_tied_and_frozen_weights():
 
     class Tied(torch.nn.Module):
