@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 
 namespace tenon::loops {
@@ -24,22 +23,32 @@ nanoseconds time_of(clockid_t clock) {
 }  // namespace
 
 // The time is that of the thread and not that on the wall, so that a busy machine decides the same.
-Context::Context() : context_(isl_ctx_alloc()) {
-  isl_options_set_on_error(get(), ISL_ON_ERROR_CONTINUE);
+Watch::Watch(isl_ctx* context) {
   clockid_t clock;
   CHECK(pthread_getcpuclockid(pthread_self(), &clock) == 0, "a thread has no clock");
-  watch_ =
-      std::jthread([context = get(), clock, end = time_of(clock) + kMostTime](const std::stop_token& stop) {
-        std::mutex mutex;
-        std::condition_variable_any woken;
-        std::unique_lock lock(mutex);
-        while (!stop.stop_requested()) {
-          const nanoseconds left = end - time_of(clock);
-          if (left <= nanoseconds(0))
-            return isl_ctx_abort(context);
-          woken.wait_for(lock, stop, left, [] { return false; });
-        }
-      });
+  thread_ = std::thread([this, context, clock, end = time_of(clock) + kMostTime] {
+    std::unique_lock lock(mutex_);
+    while (!is_over_) {
+      const nanoseconds left = end - time_of(clock);
+      if (left <= nanoseconds(0))
+        return isl_ctx_abort(context);
+      woken_.wait_for(lock, left);
+    }
+  });
+}
+
+Watch::~Watch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  woken_.notify_one();
+  thread_.join();
+}
+
+Context::Context() : context_(isl_ctx_alloc()) {
+  isl_options_set_on_error(get(), ISL_ON_ERROR_CONTINUE);
+  watch_ = std::make_unique<Watch>(get());
 }
 
 void check_done(isl_ctx* context, bool done) {

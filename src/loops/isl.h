@@ -6,7 +6,9 @@
 #include <isl/union_map.h>
 #include <isl/union_set.h>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -30,6 +32,20 @@ struct Free {
 
 // What relations are made in; it must outlive them. Work in it that takes longer than some seconds is given
 // up: what is asked of it then is undecided.
+// Has the library give up once the thread that made this has computed for long. It waits by what
+// ThreadSanitizer knows, also where it sees nothing of this code: not by std::stop_token.
+class Watch {
+ public:
+  explicit Watch(isl_ctx* context);
+  ~Watch();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
 class Context {
  public:
   Context();
@@ -37,7 +53,7 @@ class Context {
 
  private:
   std::unique_ptr<isl_ctx, Free<isl_ctx_free>> context_;
-  std::jthread watch_;  // ends before the context does
+  std::unique_ptr<Watch> watch_;  // ends before the context does
 };
 
 // Throws Undecided where the library has given up; any other failure is ours.
