@@ -32,8 +32,9 @@ struct Free {
 
 // What relations are made in; it must outlive them. Work in it that takes longer than some seconds is given
 // up: what is asked of it then is undecided.
-// Has the library give up once the thread that made this has computed for long. It waits by what
-// ThreadSanitizer knows, also where it sees nothing of this code: not by std::stop_token.
+// Aborts what the library computes once the creating thread has used too much processor time. A mutex and a
+// condition variable, because ThreadSanitizer intercepts those even in code it does not instrument;
+// std::stop_token would be reported as a race.
 class Watch {
  public:
   explicit Watch(isl_ctx* context);
